@@ -1,0 +1,228 @@
+"""One frozen settings object, read once from the environment; knows nothing of what uses it.
+
+Every field carries its environment name, unit and range, so `Settings.from_env` can refuse a wrong,
+misspelled or out-of-range value by name, and the README's table is generated from this class.
+"""
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from semif_bento.errors import StartupError
+
+DEFAULT_MODEL = "Qwen/Qwen3.5-4B"
+DEFAULT_REVISION = "851bf6e806efd8d0a36b00ddf55e13ccb7b8cd0a"
+MIN_TOKEN_CHARACTERS = 32
+
+
+def _integer(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+            raise ValueError(f"must be a whole number from {low} to {high}")
+        if not low <= int(text) <= high:
+            raise ValueError(f"must be from {low} to {high}, not {int(text)}")
+        return int(text)
+
+    return parse
+
+
+def _number(low: float, high: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError(f"must be a number over {low:g} and up to {high:g}") from None
+        if not math.isfinite(value) or not low < value <= high:
+            raise ValueError(f"must be over {low:g} and up to {high:g}, not {value:g}")
+        return value
+
+    return parse
+
+
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}, not {text!r}")
+        return text
+
+    return parse
+
+
+def _file(text: str) -> Path:
+    path = Path(text)
+    if not path.is_file():
+        raise ValueError("must name a readable file")
+    return path
+
+
+def _setting(parse: Callable[[str], Any], default: Any, shape: str, help: str, **kw: Any) -> Any:
+    return field(default=default, metadata={"parse": parse, "shape": shape, "help": help}, **kw)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything an operator can set; each field is `SEMIF_` + its name in capitals."""
+
+    api_token: str = _setting(
+        str,
+        "",
+        "text, 32 characters or more",
+        "Bearer token of every closed route. This or SEMIF_API_TOKEN_FILE is required.",
+        repr=False,
+    )
+    api_token_file: Path | None = _setting(
+        _file, None, "path", "File that holds the token; surrounding white space is dropped."
+    )
+    model: str = _setting(
+        str,
+        DEFAULT_MODEL,
+        "hub id, directory, `.gguf` file or `package:<distribution>/<file>`",
+        "Where the weights come from. Nothing is downloaded at run time.",
+    )
+    revision: str | None = _setting(
+        str,
+        None,
+        "40-hex commit for a hub id; any text otherwise",
+        f"Pinned revision. Defaults to `{DEFAULT_REVISION}` for `{DEFAULT_MODEL}` and to the "
+        "installed version for `package:`; required for everything else.",
+    )
+    device: str = _setting(
+        _one_of("cuda", "cpu"), "cuda", "`cuda` or `cpu`", "`cpu` only when set explicitly."
+    )
+    dtype: str = _setting(
+        _one_of("bfloat16", "float16", "float32"),
+        "bfloat16",
+        "`bfloat16`, `float16` or `float32`",
+        "Data type of weights and activations.",
+    )
+    vram_cap_gib: float | None = _setting(
+        _number(0, 4096), None, "GiB, over 0", "Cap of this process on the card (CUDA only)."
+    )
+    branch_budget_mib: int = _setting(
+        _integer(16, 1 << 20),
+        512,
+        "MiB, 16 to 1048576",
+        "Memory that the branches of a shared call may use at once, where no VRAM cap gives it.",
+    )
+    prefix_cache_mib: int = _setting(
+        _integer(0, 1 << 20), 256, "MiB, 0 to 1048576", "Cap of the prefix cache; 0 turns it off."
+    )
+    max_tokens: int = _setting(
+        _integer(64, 262144), 4096, "tokens, 64 to 262144", "Longest prompt; never truncated."
+    )
+    max_decisions: int = _setting(
+        _integer(1, 4096), 64, "1 to 4096", "Most decisions in a shared request."
+    )
+    max_body_bytes: int = _setting(
+        _integer(1024, 1 << 30), 1 << 20, "bytes, 1024 to 1073741824", "Largest request body."
+    )
+    max_waiting: int = _setting(
+        _integer(0, 10000), 16, "0 to 10000", "Requests that may wait behind the running one."
+    )
+    timeout_s: float = _setting(
+        _number(0, 3600), 60.0, "seconds, over 0 to 3600", "Longest time from arrival to answer."
+    )
+    calibration: Path | None = _setting(
+        _file, None, "path", "JSON file `{workload: temperature}`."
+    )
+    cache_dir: Path = _setting(
+        Path,
+        Path("~/.cache/semif-bento"),
+        "path",
+        "Where converted GGUF weights are kept.",
+    )
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> "Settings":
+        """Read and check every `SEMIF_*` name of `environ`.
+
+        An empty value counts as not set.
+
+        Raises:
+            StartupError: an unknown name, a value that cannot be read or is out of range, a
+                missing or short token, or a revision that does not fit the model. The message
+                names the variable and never repeats a token.
+        """
+        known = {variable(f): f for f in fields(cls)}
+        given = {k: v.strip() for k, v in environ.items() if k.startswith("SEMIF_") and v.strip()}
+        for name in given:
+            if name not in known:
+                raise StartupError(f"{name} is not a setting{_did_you_mean(name, list(known))}.")
+        values = {known[name].name: _parse(known[name], name, text) for name, text in given.items()}
+        values["api_token"] = _token(values)
+        values["revision"] = _revision(values)
+        values["cache_dir"] = Path(values.get("cache_dir", "~/.cache/semif-bento")).expanduser()
+        settings = cls(**values)
+        if settings.vram_cap_gib is not None and settings.device != "cuda":
+            raise StartupError("SEMIF_VRAM_CAP_GIB caps a CUDA card; it needs SEMIF_DEVICE=cuda.")
+        return settings
+
+
+def variable(setting: "Field[Any]") -> str:
+    """Return the environment name of a field of `Settings`."""
+    return f"SEMIF_{setting.name.upper()}"
+
+
+def settings_table() -> str:
+    """Return the README's table of all settings in Markdown, one row a field, in order."""
+    lines = ["| variable | value | default | meaning |", "|---|---|---|---|"]
+    for f in fields(Settings):
+        default = "–" if f.default in (None, "") else f"`{f.default}`"
+        lines.append(
+            f"| `{variable(f)}` | {f.metadata['shape']} | {default} | {f.metadata['help']} |"
+        )
+    return "\n".join(lines)
+
+
+def _did_you_mean(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}" if close else ""
+
+
+def _parse(setting: "Field[Any]", name: str, text: str) -> Any:
+    try:
+        return setting.metadata["parse"](text)
+    except ValueError as exc:
+        raise StartupError(f"{name} {exc}.") from None
+
+
+def _token(values: Mapping[str, Any]) -> str:
+    token, file = values.get("api_token", ""), values.get("api_token_file")
+    if token and file:
+        raise StartupError("Set SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE, not both.")
+    source = "SEMIF_API_TOKEN"
+    if file:
+        source = "SEMIF_API_TOKEN_FILE"
+        try:
+            token = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeError) as exc:
+            raise StartupError(f"{source} cannot be read: {type(exc).__name__}.") from None
+    if not token:
+        raise StartupError("SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE is required.")
+    if len(token) < MIN_TOKEN_CHARACTERS:
+        raise StartupError(f"{source} must hold at least {MIN_TOKEN_CHARACTERS} characters.")
+    if not token.isascii() or any(c.isspace() or not c.isprintable() for c in token):
+        raise StartupError(f"{source} must be printable ASCII without white space.")
+    return token
+
+
+def _revision(values: Mapping[str, Any]) -> str | None:
+    model, revision = values.get("model", DEFAULT_MODEL), values.get("revision")
+    if model == DEFAULT_MODEL and revision is None:
+        return DEFAULT_REVISION
+    if is_hub_id(model) and not re.fullmatch(r"[0-9a-f]{40}", revision or ""):
+        raise StartupError("SEMIF_REVISION must be the 40-hex commit of the hub id SEMIF_MODEL.")
+    if revision is None and not model.startswith("package:"):
+        raise StartupError("SEMIF_REVISION is required for a local SEMIF_MODEL; any text will do.")
+    return revision
+
+
+def is_hub_id(model: str) -> bool:
+    """Tell whether a model source names a hub repository rather than something on this disk."""
+    if model.startswith("package:") or model.endswith(".gguf") or Path(model).exists():
+        return False
+    return re.fullmatch(r"[\w.-]+/[\w.-]+", model) is not None
