@@ -1,0 +1,66 @@
+# Every target sets up what it needs by itself; the set-up runs again only when a lock or Python
+# changes. Needs Python 3.11 and make, nothing else.
+
+PYTHON ?= python3.11
+PIP_VERSION := 26.3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+
+# The stamp names what was installed, so a changed lock asks for another stamp. It is removed first
+# and written last: a set-up that was killed leaves none, and the next one starts over.
+LOCKS := requirements/runtime.lock requirements/demo.lock requirements/dev.lock
+KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/dev/null | cksum | tr -d ' ')
+READY := $(VENV)/.ready-$(KEY)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo serve test check bento lock clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(READY)  ## make .venv and install the locked packages and this project
+
+demo: $(READY)  ## start the service on a small model, ask it nine decisions, stop it
+	@$(BIN)/semif-bento demo --env-file configs/local.env
+
+serve: $(READY)  ## serve in the foreground on HOST:PORT (127.0.0.1:3000)
+	@$(BIN)/semif-bento serve --env-file configs/local.env
+
+test: $(READY)  ## run the tests (no GPU, no network but loopback)
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## check format, lint, types, import contracts, README table and locks
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/semif-bento settings-table --check README.md
+	$(BIN)/python requirements/lock.py --check
+
+bento: $(READY)  ## build the Bento
+	$(BIN)/bentoml build
+
+lock: $(READY)  ## resolve pyproject.toml into requirements/*.lock anew
+	$(BIN)/python requirements/lock.py
+
+clean:  ## remove the environment and everything that was built
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --no-deps: a lock is the whole closure, so nothing may join it. torch alone goes through pip's
+# resolver, because a CUDA build of it names its own exact CUDA packages and a CPU build none.
+$(READY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+	  { echo 'The locks are for Python 3.11; name one: make $(MAKECMDGOALS) PYTHON=...' >&2; exit 1; }
+	@echo '[1/4] virtual environment $(VENV)'
+	@ls $(VENV)/.ready-* >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@rm -f $(VENV)/.ready-*
+	@echo '[2/4] pip $(PIP_VERSION)'
+	@$(PIP) install -q pip==$(PIP_VERSION)
+	@echo '[3/4] locked packages (torch is the large one)'
+	@$(PIP) install --no-deps $(LOCKS:%=-r %)
+	@$(PIP) install -q -c requirements/runtime.lock torch
+	@echo '[4/4] semif-bento'
+	@$(PIP) install -q --no-deps --no-build-isolation --editable .
+	@touch $@
