@@ -62,5 +62,5 @@ $(READY):
 	@$(PIP) install --no-deps $(LOCKS:%=-r %)
 	@$(PIP) install -q -c requirements/runtime.lock torch
 	@echo '[4/4] semif-bento'
-	@$(PIP) install -q --no-deps --no-build-isolation --editable .
+	@$(PIP) install -qq --no-deps --no-build-isolation --editable .
 	@touch $@
