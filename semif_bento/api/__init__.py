@@ -1,0 +1,1 @@
+"""HTTP: guard, body, schema, answers; knows nothing of torch."""

@@ -1,0 +1,1 @@
+"""One slot before the scorer: queue, deadline, metrics; knows nothing of HTTP or torch."""
