@@ -1,0 +1,86 @@
+"""What each route does, from checked body to response body; knows nothing of BentoML or torch."""
+
+from dataclasses import asdict
+
+from semif_bento import __version__
+from semif_bento.api import rendering
+from semif_bento.api.results import DecisionResult, Health, PrefixCache, SharedResponse
+from semif_bento.api.schema import DecideRequest, SharedRequest
+from semif_bento.calibration import CalibrationTable
+from semif_bento.errors import InvalidRequest
+from semif_bento.protocol import PROMPT_VERSION, SEMIF_COMMIT
+from semif_bento.serving import metrics
+from semif_bento.serving.desk import Desk
+from semif_bento.settings import Settings
+
+
+class Answers:
+    """The routes over one desk.
+
+    Args:
+        settings: limits, and what /health repeats of them.
+        table: temperatures by workload.
+        desk: open, so that its scorer is loaded.
+    """
+
+    def __init__(self, settings: Settings, table: CalibrationTable, desk: Desk) -> None:
+        self._settings = settings
+        self._table = table
+        self._desk = desk
+
+    async def decide(self, body: DecideRequest, arrived_s: float) -> DecisionResult:
+        """Answer POST /decide.
+
+        Raises:
+            InvalidRequest: unknown workload, or as the scorer raises it.
+            RequestError: as `Desk.run` raises it.
+        """
+        self._table.require(body.workload)
+        request = rendering.to_direct_request(body)
+        outcome = await self._desk.run("direct", lambda scorer: scorer.direct(request), arrived_s)
+        metrics.INPUT_TOKENS.labels("direct").inc(outcome.scores.input_tokens)
+        return rendering.to_direct_result(outcome, self._desk.identity, self._table, body.workload)
+
+    async def decide_shared(self, body: SharedRequest, arrived_s: float) -> SharedResponse:
+        """Answer POST /decide/shared.
+
+        Raises:
+            InvalidRequest: too many decisions, unknown workload, or as the scorer raises it.
+            RequestError: as `Desk.run` raises it.
+        """
+        asked, limit = len(body.decisions), self._settings.max_decisions
+        if asked > limit:
+            raise InvalidRequest(f"`decisions` has {asked} entries; at most {limit} are taken.")
+        self._table.require(body.workload)
+        request = rendering.to_shared_request(body)
+        outcome = await self._desk.run("shared", lambda scorer: scorer.shared(request), arrived_s)
+        timing = outcome.timing
+        tokens = timing.prefix_tokens + timing.true_suffix_tokens
+        metrics.INPUT_TOKENS.labels("shared").inc(tokens)
+        return rendering.to_shared_response(
+            outcome, self._desk.identity, self._table, body.workload
+        )
+
+    def health(self) -> Health:
+        """Answer /health without waiting for the running call."""
+        model, status = self._desk.identity, self._desk.status()
+        return Health(
+            status="ok",
+            semif_commit=SEMIF_COMMIT,
+            model=model.source,
+            vram_cap_gib=self._settings.vram_cap_gib or 0.0,
+            max_tokens=self._settings.max_tokens,
+            max_decisions=self._settings.max_decisions,
+            workloads=self._table.workloads,
+            device_name=status.device_name,
+            allocated_gib=status.allocated_gib,
+            reserved_gib=status.reserved_gib,
+            linear_attention_kernels=status.linear_attention_kernels,
+            branch_attention=status.branch_attention,
+            branch_budget_mib=status.branch_budget_mib,
+            prefix_cache=PrefixCache(**asdict(status.prefix_cache)),
+            revision=model.revision,
+            dtype=model.dtype,
+            prompt_version=PROMPT_VERSION,
+            version=__version__,
+        )

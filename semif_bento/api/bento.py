@@ -1,0 +1,122 @@
+"""All that is particular to BentoML: the guarded service class, its inputs, the GET /health mount.
+
+Knows nothing of scoring. It leans on BentoML's undocumented layering, so BentoML is pinned, and
+the tests against a real server hold it.
+"""
+
+import contextlib
+import functools
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Iterator
+from typing import Any, TypeVar, cast
+
+import bentoml
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from semif_bento.api import exchange, openapi
+from semif_bento.api.body import Body
+from semif_bento.api.guard import Guard
+from semif_bento.api.refusal import refuse
+from semif_bento.api.schema import DecideRequest, NoBody, SharedRequest
+from semif_bento.errors import RequestError, StartupError
+from semif_bento.serving.failures import WithoutMessages
+from semif_bento.settings import Settings
+
+T = TypeVar("T")
+
+
+class GuardedService(bentoml.Service):
+    """A BentoML service inside our two layers, with our OpenAPI document."""
+
+    def to_asgi(self, is_main: bool = True) -> ASGIApp:
+        """Return the whole application; reads the settings.
+
+        Exits:
+            1 with one line on stderr if a setting is wrong.
+        """
+        with exit_on_startup_error():
+            settings = read_settings()
+        _quiet_logs()
+        # Ours answers first; BentoML's own timeout only backs it up.
+        self.config["traffic"] = {"timeout": 2 * settings.timeout_s + 10}
+        self.middlewares.clear()
+        limits = {"max_body_bytes": settings.max_body_bytes, "timeout_s": settings.timeout_s}
+        self.middlewares.append((cast("Any", Body), limits))
+        return Guard(super().to_asgi(is_main=is_main), settings.api_token)
+
+    @property
+    def openapi_spec(self) -> Any:
+        """BentoML's document, corrected to what the server really takes and answers."""
+        return openapi.Corrected(super().openapi_spec.asdict())
+
+
+class _Checked(bentoml.IODescriptor):
+    """A BentoML input that takes the body our own layer has read and checked."""
+
+    @classmethod
+    async def from_http_request(cls, request: Request, serde: Any) -> Any:
+        body = exchange.current().body
+        return cls.model_construct(**dict(body) if body else {})
+
+
+class DecideBody(_Checked, DecideRequest):
+    """POST /decide, as BentoML's clients see it."""
+
+
+class SharedBody(_Checked, SharedRequest):
+    """POST /decide/shared, as BentoML's clients see it."""
+
+
+class HealthBody(_Checked, NoBody):
+    """POST /health, as BentoML's clients see it."""
+
+
+@functools.cache
+def read_settings() -> Settings:
+    """Return the settings of this process, read from its environment once.
+
+    Raises:
+        StartupError: as `Settings.from_env` raises it.
+    """
+    return Settings.from_env(os.environ)
+
+
+@contextlib.contextmanager
+def exit_on_startup_error() -> Iterator[None]:
+    """End the process with exit code 1 and one line on stderr if the body raises StartupError."""
+    try:
+        yield
+    except StartupError as error:
+        sys.stderr.write(f"semif-bento cannot start: {error}\n")
+        sys.stderr.flush()
+        raise SystemExit(1) from None
+
+
+async def answer(result: Awaitable[T]) -> T | Response:
+    """Await a route's result; one of our errors becomes its response, which BentoML passes on."""
+    try:
+        return await result
+    except RequestError as error:
+        return refuse(error)
+
+
+async def _get_health(_: Request) -> JSONResponse:
+    return JSONResponse(bentoml.get_current_service().answers.health().model_dump())
+
+
+# BentoML's own routes take POST only.
+health_app = Starlette(routes=[Route("/health", _get_health, methods=["GET"])])
+
+
+def _quiet_logs() -> None:
+    """Let our INFO lines through, and keep exception messages out of every handler."""
+    logging.getLogger("semif_bento").setLevel(logging.INFO)
+    for name in ("", "bentoml", "uvicorn.error"):
+        for handler in logging.getLogger(name).handlers:
+            handler.addFilter(WithoutMessages())

@@ -1,0 +1,127 @@
+"""The inner layer: reads a request's body within its limits, checks it, and watches the client.
+
+Knows nothing of authorisation or scoring. It stands inside BentoML's own layers, so that cancelling
+it reaches the handler and what it answers is counted there too.
+"""
+
+import asyncio
+import time
+
+from opentelemetry import trace
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from semif_bento.api import complaints, exchange, strict_json
+from semif_bento.api.exchange import Exchange
+from semif_bento.api.refusal import refuse
+from semif_bento.api.routes import ROUTES
+from semif_bento.errors import ClientClosed, RequestError, RequestTooLarge, ScoringTimeout
+
+MAX_DRAINED_BYTES = 16 << 20  # read on after a 413, or a client that still writes misses it
+MAX_INLINE_BYTES = 64 << 10  # a larger body is parsed off the event loop
+
+
+class Body:
+    """ASGI layer that turns bytes into `exchange.body` or an error.
+
+    Args:
+        app: what answers a request whose body is right.
+        max_body_bytes: longest body, by Content-Length and as counted.
+        timeout_s: longest time from arrival until the body is here.
+    """
+
+    def __init__(self, app: ASGIApp, max_body_bytes: int, timeout_s: float) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+        self._timeout_s = timeout_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read and check the body, then answer, unless the client leaves first."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        record = exchange.current()
+        record.trace_id = format(trace.get_current_span().get_span_context().trace_id, "032x")
+        try:
+            body = await self._read_in_time(record, scope, receive)
+            await _check(record, body)
+        except RequestError as error:
+            await refuse(error)(scope, receive, send)
+        else:
+            await self._answer_while_connected(record, body, scope, receive, send)
+
+    async def _read_in_time(self, record: Exchange, scope: Scope, receive: Receive) -> bytes:
+        remaining_s = record.arrived_s + self._timeout_s - time.monotonic()
+        try:
+            async with asyncio.timeout(remaining_s):
+                return await self._read(record, scope, receive)
+        except TimeoutError:
+            raise ScoringTimeout("The body did not arrive in time.") from None
+
+    async def _read(self, record: Exchange, scope: Scope, receive: Receive) -> bytes:
+        declared = Headers(scope=scope).get("content-length", "0")
+        is_too_large = declared.isdecimal() and int(declared) > self._max_body_bytes
+        chunks: list[bytes] = []
+        has_more = True
+        while has_more and record.bytes_in <= MAX_DRAINED_BYTES:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientClosed("The client left.")
+            chunk = message.get("body", b"")
+            record.bytes_in += len(chunk)
+            is_too_large = is_too_large or record.bytes_in > self._max_body_bytes
+            if is_too_large:
+                chunks.clear()
+            else:
+                chunks.append(chunk)
+            has_more = message.get("more_body", False)
+        if is_too_large:
+            raise RequestTooLarge(f"The body is over {self._max_body_bytes} bytes.")
+        return b"".join(chunks)
+
+    async def _answer_while_connected(
+        self, record: Exchange, body: bytes, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        answer = asyncio.ensure_future(self._app(scope, _replay(body), send))
+        departure = asyncio.create_task(_wait_for_departure(receive))
+        try:
+            await asyncio.wait({answer, departure}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done() and not record.status:
+                answer.cancel()
+                await asyncio.wait({answer})
+                # Nobody reads this, but BentoML's timeout layer waits for a first message.
+                await refuse(ClientClosed("The client left."))(scope, receive, send)
+            else:
+                await answer
+        finally:
+            answer.cancel()
+            departure.cancel()
+
+
+async def _check(record: Exchange, body: bytes) -> None:
+    model = ROUTES[record.route].body
+    if model is None or record.method != "POST":
+        return
+    if not body and not model.model_fields:
+        body = b"{}"
+    if len(body) <= MAX_INLINE_BYTES:
+        value = strict_json.parse(body)
+    else:
+        value = await asyncio.to_thread(strict_json.parse, body)
+    record.body = complaints.check(model, value)
+
+
+def _replay(body: bytes) -> Receive:
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        if messages:
+            return messages.pop()
+        return await asyncio.Future()  # only the watch learns that the client has left
+
+    return receive
+
+
+async def _wait_for_departure(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

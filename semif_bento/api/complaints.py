@@ -1,0 +1,49 @@
+"""Turns a pydantic error into one plain sentence; knows nothing of where the body came from.
+
+The sentence names the place and never quotes a value or a key that the caller chose.
+"""
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from semif_bento.api.places import name_place
+from semif_bento.api.schema import RULE
+from semif_bento.errors import InvalidRequest
+
+_PREDICATES = {
+    "missing": "is missing",
+    "string_type": "must be a string",
+    "string_too_short": "must not be empty",
+    "bool_type": "must be true or false",
+    "list_type": "must be an array",
+    "model_type": "must be an object",
+    "too_short": "must have at least {min_length} entries",
+    "too_long": "must have at most {max_length} entries",
+}
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def check(model: type[M], value: object) -> M:
+    """Return `value` as a `model`.
+
+    Raises:
+        InvalidRequest: it does not fit; the message is about the first fault in field order.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        complaint = _complain(error.errors(include_url=False, include_input=False)[0])
+    raise InvalidRequest(complaint)
+
+
+def _complain(error: ErrorDetails) -> str:
+    kind, path = error["type"], error["loc"]
+    if kind == "extra_forbidden":
+        return f"{name_place(path[:-1])} holds a key that is not known here."
+    if kind == RULE:
+        return f"{name_place(path)} {error['msg']}."
+    predicate = _PREDICATES[kind].format_map(error.get("ctx", {}))
+    return f"{name_place(path)} {predicate}."

@@ -1,0 +1,144 @@
+"""The outermost layer: who may ask, which routes exist, what media is taken, one error shape.
+
+Knows nothing of bodies, scoring or BentoML. It does not limit how often a client may try a token.
+"""
+
+import hmac
+from collections.abc import Sequence
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from semif_bento.api import access, exchange
+from semif_bento.api.exchange import UNKNOWN_ROUTE, Exchange
+from semif_bento.api.refusal import refuse, refuse_foreign
+from semif_bento.api.routes import ROUTES
+from semif_bento.errors import (
+    MethodNotAllowed,
+    NotFound,
+    RequestError,
+    Unauthorized,
+    UnsupportedMedia,
+)
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+class Guard:
+    """ASGI layer around the whole application.
+
+    Args:
+        app: what answers requests that may pass.
+        token: the bearer token; compared as bytes in constant time.
+    """
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or pass the server's start and stop through."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, _without_exit_traceback(send))
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        record = _begin(scope, headers)
+        reply = _Reply(record, scope, receive, send)
+        try:
+            refusal = self._refusal(scope, headers)
+            if refusal is None:
+                await self._app(scope, receive, reply.send)
+            elif isinstance(refusal, MethodNotAllowed):
+                allow = ", ".join(ROUTES[record.route].methods)
+                await refuse(refusal, allow=allow)(scope, receive, reply.send)
+            elif isinstance(refusal, Unauthorized):
+                await refuse(refusal, www_authenticate="Bearer")(scope, receive, reply.send)
+            else:
+                await refuse(refusal)(scope, receive, reply.send)
+        finally:
+            access.record(record)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> RequestError | None:
+        route = ROUTES.get(scope["path"])
+        if not (route and route.is_open) and not self._knows_token(headers):
+            return Unauthorized("The bearer token is missing or wrong.")
+        if route is None:
+            return NotFound("There is no such route.")
+        if scope["method"] not in route.methods:
+            return MethodNotAllowed("The route does not take this method.")
+        if scope["method"] == "POST" and not _is_plain_json(headers):
+            return UnsupportedMedia("The body must be JSON in UTF-8 without a content encoding.")
+        return None
+
+    def _knows_token(self, headers: Headers) -> bool:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        # Headers are Latin-1 text; back to bytes, since compare_digest refuses non-ASCII text.
+        is_equal = hmac.compare_digest(given.strip().encode("latin-1"), self._token)
+        return is_equal and scheme.lower() == "bearer"
+
+
+class _Reply:
+    """Sends an answer with its request id, counted, in our shape where the framework made it."""
+
+    def __init__(self, record: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
+        self._record = record
+        self._scope, self._receive, self._send = scope, receive, send
+        self._is_replaced = False
+
+    async def send(self, message: Message) -> None:
+        if self._is_replaced:
+            return
+        is_start = message["type"] == "http.response.start"
+        if is_start and message["status"] >= 400 and not self._record.code:
+            response = refuse_foreign(message["status"])
+            await response(self._scope, self._receive, self.send)
+            self._is_replaced = True
+            return
+        if is_start:
+            self._record.status = message["status"]
+            name = (b"x-request-id", self._record.request_id.encode())
+            message = {**message, "headers": [*message["headers"], name]}
+        else:
+            self._record.bytes_out += len(message.get("body", b""))
+        await self._send(message)
+
+
+def _begin(scope: Scope, headers: Headers) -> Exchange:
+    record = Exchange(
+        method=scope["method"] if scope["method"] in _METHODS else "-",
+        route=scope["path"] if scope["path"] in ROUTES else UNKNOWN_ROUTE,
+    )
+    given = access.accept_request_id(headers.get("x-request-id", "").encode("latin-1"))
+    record.request_id = given or record.request_id
+    exchange.begin(record)
+    return record
+
+
+def _is_plain_json(headers: Headers) -> bool:
+    """Tell whether the body is JSON in UTF-8; a missing Content-Type counts as JSON."""
+    media: Sequence[str] = headers.getlist("content-type") or ["application/json"]
+    essence, *parameters = [part.strip().lower() for part in media[0].split(";")]
+    charsets = [p.partition("=")[2].strip('"') for p in parameters if p.startswith("charset=")]
+    return (
+        len(media) == 1
+        and essence == "application/json"
+        and all(charset in ("utf-8", "utf8") for charset in charsets)
+        and all(c.strip().lower() == "identity" for c in headers.getlist("content-encoding"))
+    )
+
+
+def _without_exit_traceback(send: Send) -> Send:
+    """Return a `send` that keeps a deliberate exit at start from being reported as a crash."""
+
+    async def quiet(message: Message) -> None:
+        text = message.get("message", "")
+        if message["type"] == "lifespan.startup.failed" and "SystemExit" in text:
+            message = {**message, "message": ""}
+        await send(message)
+
+    return quiet

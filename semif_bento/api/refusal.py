@@ -1,0 +1,44 @@
+"""Every error's one shape on the wire; knows nothing of why it was raised."""
+
+from starlette.responses import JSONResponse
+
+from semif_bento.api import exchange
+from semif_bento.errors import (
+    MethodNotAllowed,
+    NotFound,
+    Overloaded,
+    RequestError,
+    ScoringFailed,
+    ScoringTimeout,
+)
+
+_FOREIGN: dict[int, RequestError] = {
+    404: NotFound("There is no such route."),
+    405: MethodNotAllowed("The route does not take this method."),
+    429: Overloaded("Too many requests are waiting; try again later."),
+    504: ScoringTimeout("The request was not answered in time."),
+}
+_FAILED = ScoringFailed("The server failed; its log says where.")
+
+
+def refuse(error: RequestError, **headers: str) -> JSONResponse:
+    """Return the response for `error` and note its code in the current exchange.
+
+    Args:
+        error: status, code, message and Retry-After of the response.
+        headers: more response headers, underscores for hyphens.
+    """
+    exchange.current().code = error.code
+    named = {name.replace("_", "-"): text for name, text in headers.items()}
+    if error.retry_after_s is not None:
+        named["retry-after"] = str(error.retry_after_s)
+    body = {"error": {"code": error.code, "message": error.message}}
+    return JSONResponse(body, error.status, named)
+
+
+def refuse_foreign(status: int) -> JSONResponse:
+    """Return our response for an error response that the framework made.
+
+    A status that our layers should have ruled out is our fault, so it goes out as a 500.
+    """
+    return refuse(_FOREIGN.get(status, _FAILED))

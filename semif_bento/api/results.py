@@ -1,0 +1,138 @@
+"""The response bodies as pydantic models, their keys in the contract's order.
+
+Knows nothing of HTTP or of where the numbers come from.
+"""
+
+from typing import Any
+
+from pydantic import Field
+
+from semif_bento.api.schema import Wire
+
+WHEN_ASKED: Any = Field(default=None, exclude_if=lambda value: value is None)
+"""A key that is left out, rather than null, when nobody asked for it."""
+
+
+class Model(Wire):
+    """What answered."""
+
+    source: str
+    revision: str
+    dtype: str
+    device: str
+    torch_version: str
+    transformers_version: str
+
+
+class SharedModel(Model):
+    """What answered, and how shared calls are run on it."""
+
+    serving_config: str
+
+
+class Calibrated(Wire):
+    """Probabilities at the workload's temperature; the native ones stay as they are."""
+
+    workload: str
+    temperature: float
+    probabilities: list[float]
+
+
+class Diagnostics(Wire):
+    """How sure the native answer is; see the contract."""
+
+    letter_mass: float
+    margin: float
+    near_tie: bool
+
+
+class DecisionResult(Wire):
+    """Answer of POST /decide."""
+
+    id: str
+    option_ids: list[str]
+    probabilities: list[float]
+    option_logits: list[float]
+    input_tokens: int
+    forward_seconds: float
+    total_seconds: float
+    prompt_sha256: str
+    prompt_version: str
+    model: Model
+    readout: str
+    probability_status: str
+    calibrated: Calibrated | None = WHEN_ASKED
+    diagnostics: Diagnostics | None = WHEN_ASKED
+
+
+class SharedDecisionResult(Wire):
+    """One answer of POST /decide/shared."""
+
+    id: str
+    option_ids: list[str]
+    probabilities: list[float]
+    option_logits: list[float]
+    input_tokens: int
+    prompt_sha256: str
+    prompt_version: str
+    model: SharedModel
+    readout: str
+    probability_status: str
+    calibrated: Calibrated | None = WHEN_ASKED
+    diagnostics: Diagnostics | None = WHEN_ASKED
+
+
+class Timing(Wire):
+    """Where a shared call's time went."""
+
+    total_seconds: float
+    encode_seconds: float
+    prefix_tokens: int
+    prefill_seconds: float
+    replicate_seconds: float
+    suffix_forward_seconds: float
+    batch_size: int
+    true_suffix_tokens: int
+    padded_suffix_tokens: int
+    branch_groups: int
+    cache_hit: bool
+
+
+class SharedResponse(Wire):
+    """Answer of POST /decide/shared, results in request order."""
+
+    results: list[SharedDecisionResult]
+    timing: Timing
+
+
+class PrefixCache(Wire):
+    """The prefix cache in figures."""
+
+    entries: int
+    bytes: int
+    capacity_bytes: int
+    hits: int
+    misses: int
+
+
+class Health(Wire):
+    """Answer of GET /health; `vram_cap_gib` is 0 without a cap."""
+
+    status: str
+    semif_commit: str
+    model: str
+    vram_cap_gib: float
+    max_tokens: int
+    max_decisions: int
+    workloads: list[str]
+    device_name: str
+    allocated_gib: float
+    reserved_gib: float
+    linear_attention_kernels: str
+    branch_attention: str
+    branch_budget_mib: float
+    prefix_cache: PrefixCache
+    revision: str
+    dtype: str
+    prompt_version: str
+    version: str

@@ -1,0 +1,96 @@
+"""The service over a scorer that does what the state asks for; `bentoml serve` loads it for tests.
+
+A state of {"do": step, ...} makes the scorer sleep or raise; /health shows what it counted, so a
+test can tell from outside how many calls reached it and whether two ever overlapped.
+"""
+
+import time
+
+from semif_bento.decisions import (
+    DirectOutcome,
+    ModelIdentity,
+    PrefixCacheStatus,
+    Scorer,
+    ScoreRequest,
+    Scores,
+    ScorerStatus,
+    SharedOutcome,
+    SharedTiming,
+)
+from semif_bento.errors import OutOfMemory, ScoringFailed, StartupError
+from semif_bento.protocol import prompt_sha256, render_payload, softmax
+from semif_bento.settings import Settings
+from service import SemIf
+
+TOKENS = 7
+
+
+class ScriptedScorer:
+    """Answers at once with logits 0, 1, 2, … unless the state says otherwise."""
+
+    identity = ModelIdentity("scripted", "r1", "float32", "cpu", "0", "0")
+    slot_count = 16
+
+    def __init__(self) -> None:
+        self.calls = self.ended = self.overlaps = self.hits = 0
+
+    def direct(self, request: ScoreRequest) -> DirectOutcome:
+        """Count the call, do what the state says, answer."""
+        return DirectOutcome(self._score(request)[0], 0.25, 0.5)
+
+    def shared(self, request: ScoreRequest) -> SharedOutcome:
+        """Count the call, do what the state says, answer; every second call is a cache hit."""
+        scores = self._score(request)
+        self.hits += 1
+        timing = SharedTiming(0.5, 0.1, 5, 0.1, 0.1, 0.1, len(scores), 4, 6, 1, self.hits % 2 == 0)
+        return SharedOutcome(scores, timing, "scripted")
+
+    def status(self) -> ScorerStatus:
+        """Report the counts where a real scorer reports its figures."""
+        counts = f"calls={self.calls} ended={self.ended} overlaps={self.overlaps}"
+        cache = PrefixCacheStatus(1, 2, 3, self.hits // 2, self.hits - self.hits // 2)
+        return ScorerStatus(counts, 0.5, 1.5, "none", "none", 16.0, cache)
+
+    def _score(self, request: ScoreRequest) -> tuple[Scores, ...]:
+        self.calls += 1
+        self.overlaps += self.calls - self.ended - 1
+        try:
+            _act(request.state)
+            return tuple(
+                Scores(
+                    decision.id,
+                    tuple(option.id for option in decision.options),
+                    tuple(map(float, range(len(decision.options)))),
+                    softmax(range(len(decision.options))),
+                    TOKENS,
+                    prompt_sha256(render_payload(request.state, decision)),
+                    0.75 if request.diagnostics else None,
+                )
+                for decision in request.decisions
+            )
+        finally:
+            self.ended += 1
+
+
+def _act(state: object) -> None:
+    match state:
+        case {"sleep": float(seconds) | int(seconds)}:
+            time.sleep(seconds)
+        case {"raise": "out of memory"}:
+            raise OutOfMemory("The device ran out of memory.")
+        case {"raise": "not finite"}:
+            raise ScoringFailed("A logit is not finite.")
+        case {"raise": "unexpected", **rest}:
+            raise KeyError(f"not there: {rest}")
+
+
+def open_scripted(settings: Settings) -> Scorer:
+    """Load slowly or not at all, as the model's name asks: `load:<seconds>` or `fail`."""
+    if settings.model == "fail":
+        raise StartupError("The weights are not complete.")
+    if settings.model.startswith("load:"):
+        time.sleep(float(settings.model.removeprefix("load:")))
+    return ScriptedScorer()
+
+
+SemIf.inner.open_scorer = staticmethod(open_scripted)
