@@ -1,0 +1,1 @@
+"""The command `semif-bento`; knows nothing of HTTP handlers or tensors, it calls the rooms below."""

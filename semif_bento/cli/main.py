@@ -1,0 +1,126 @@
+"""The command `semif-bento`: parse, call, print, exit code; knows nothing of what commands do.
+
+Exit codes: 0 done; 1 refused, with one line on stderr that says why; 2 wrong usage. `serve` ends
+with the code of the server, 128 + N when signal N ended it.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import semif_bento
+from semif_bento.cli import demo, doctor, pull, readme, serve
+from semif_bento.errors import SemifError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    args = _parser().parse_args(arguments)
+    try:
+        return args.run(args)
+    except SemifError as exc:
+        print(f"semif-bento {args.command}: {exc}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"semif-bento {args.command}: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="semif-bento",
+        description="A semantic if over HTTP: typed decisions with probabilities by one forward.",
+        epilog="Exit codes: 0 done, 1 refused (the reason on stderr), 2 wrong usage.",
+    )
+    parser.add_argument("--version", action="version", version=semif_bento.__version__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_serve(commands)
+    _add_demo(commands)
+    _add_doctor(commands)
+    _add_pull(commands)
+    _add_settings_table(commands)
+    return parser
+
+
+def _add_serve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    command = _add(commands, "serve", serve.run, "serve in the foreground until Ctrl-C")
+    _add_env_file(command)
+    command.add_argument(
+        "--host",
+        default=os.environ.get("HOST") or "127.0.0.1",
+        help="address to bind; the variable HOST, else 127.0.0.1",
+    )
+    command.add_argument(
+        "--port",
+        type=_port,
+        default=os.environ.get("PORT") or "3000",
+        help="port to bind; the variable PORT, else 3000",
+    )
+
+
+def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    command = _add(commands, "demo", demo.run, "start the service, ask nine decisions, stop it")
+    _add_env_file(command)
+    command.add_argument(
+        "--timeout",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="longest wait for the service to be ready (default 300)",
+    )
+
+
+def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "show what would start; exit code 1 when it would not"
+    command = _add(commands, "doctor", doctor.run, summary)
+    _add_env_file(command)
+    command.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def _add_pull(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "fill the Hugging Face cache with the configured model and verify it"
+    command = _add(commands, "pull", pull.run, summary)
+    _add_env_file(command)
+
+
+def _add_settings_table(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "write the table of settings into a Markdown file"
+    command = _add(commands, "settings-table", readme.run, summary)
+    command.add_argument("file", type=Path, help="file with the two markers of the table")
+    command.add_argument(
+        "--check", action="store_true", help="write nothing; exit code 1 when it is out of date"
+    )
+
+
+def _add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    run: object,
+    summary: str,
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_env_file(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--env-file",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="read NAME=VALUE lines; the environment wins, a later file wins over an earlier",
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_hub import COMMIT, MODEL, FakeHub, repository, safetensors_bytes
+
+from semif_bento.cli.snapshot import verify_snapshot
+
+
+@pytest.fixture
+def hub() -> Iterator[FakeHub]:
+    with FakeHub(repository()) as running:
+        yield running
+
+
+def run_command(
+    home: Path, endpoint: str, *command: str, **env: str
+) -> subprocess.CompletedProcess:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SEMIF_", "HF_"))}
+    env = {
+        **kept,
+        "HF_ENDPOINT": endpoint,
+        "HF_HOME": str(home),
+        "SEMIF_MODEL": MODEL,
+        "SEMIF_REVISION": COMMIT,
+        **env,
+    }
+    return subprocess.run(
+        [sys.executable, *command], env=env, capture_output=True, text=True, timeout=60
+    )
+
+
+def pull(home: Path, endpoint: str, **env: str) -> subprocess.CompletedProcess:
+    return run_command(home, endpoint, "-m", "semif_bento.cli.main", "pull", **env)
+
+
+def snapshot(home: Path) -> Path:
+    return home / "hub" / f"models--{MODEL.replace('/', '--')}" / "snapshots" / COMMIT
+
+
+def test_pull_fetches_what_a_text_model_needs_and_nothing_else(
+    hub: FakeHub, tmp_path: Path
+) -> None:
+    done = pull(tmp_path, hub.url)
+
+    assert done.returncode == 0, done.stderr
+    assert "verified 7 files" in done.stdout
+    wanted = {name for name in hub.files if name not in ("README.md", "original/weights.pth")}
+    assert {path.name for path in snapshot(tmp_path).iterdir()} == wanted
+
+
+def test_what_was_pulled_is_found_by_the_engine_without_a_network(
+    hub: FakeHub, tmp_path: Path
+) -> None:
+    assert pull(tmp_path, hub.url).returncode == 0
+    code = (
+        f"from semif_bento.engine.sources import locate\nprint(locate({MODEL!r}, {COMMIT!r}).path)"
+    )
+
+    found = run_command(tmp_path, "http://127.0.0.1:9", "-c", code, HF_HUB_OFFLINE="1")
+
+    assert found.stdout.strip() == str(snapshot(tmp_path)), found.stderr
+
+
+def test_a_second_pull_downloads_nothing(hub: FakeHub, tmp_path: Path) -> None:
+    assert pull(tmp_path, hub.url).returncode == 0
+    hub.bytes_sent.clear()
+
+    assert pull(tmp_path, hub.url).returncode == 0
+    assert hub.bytes_sent == {}
+
+
+def test_a_broken_download_resumes_where_it_stopped(hub: FakeHub, tmp_path: Path) -> None:
+    name = "model-1.safetensors"
+    hub.cut_at[name] = 15_000_000  # the hub's client writes pieces of 10 MB
+
+    first = pull(tmp_path, hub.url)
+    again = pull(tmp_path, hub.url)
+
+    assert again.returncode == 0, (first.stderr, again.stderr)
+    assert hub.bytes_sent[name] == 15_000_000 + len(hub.files[name]) - 10_485_760
+
+
+def test_a_damaged_file_is_downloaded_again(hub: FakeHub, tmp_path: Path) -> None:
+    assert pull(tmp_path, hub.url).returncode == 0
+    damaged = (snapshot(tmp_path) / "model-2.safetensors").resolve()
+    content = bytearray(damaged.read_bytes())
+    content[-1] ^= 1
+    damaged.write_bytes(content)
+
+    done = pull(tmp_path, hub.url)
+
+    assert done.returncode == 0, done.stderr
+    assert "its hash is not the published one" in done.stdout
+    assert (snapshot(tmp_path) / "model-2.safetensors").read_bytes() == hub.files[
+        "model-2.safetensors"
+    ]
+
+
+def test_a_repository_that_lacks_a_shard_is_refused(hub: FakeHub, tmp_path: Path) -> None:
+    del hub.files["model-2.safetensors"]
+
+    done = pull(tmp_path, hub.url)
+
+    assert done.returncode == 1
+    assert "model-2.safetensors: missing" in done.stderr
+
+
+def test_no_network_is_one_clear_line(tmp_path: Path) -> None:
+    done = pull(tmp_path, "http://127.0.0.1:9")
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("semif-bento pull: ")
+    assert "Is there a network?" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_offline_mode_is_named(tmp_path: Path) -> None:
+    done = pull(tmp_path, "http://127.0.0.1:9", HF_HUB_OFFLINE="1")
+
+    assert done.returncode == 1
+    assert "HF_HUB_OFFLINE is set" in done.stderr
+
+
+def test_a_model_on_this_disk_is_not_pulled(tmp_path: Path) -> None:
+    done = pull(tmp_path, "http://127.0.0.1:9", SEMIF_MODEL=str(tmp_path))
+
+    assert done.returncode == 1
+    assert "only a hub id is pulled" in done.stderr
+
+
+@pytest.fixture
+def model_directory(tmp_path: Path) -> Path:
+    for name, content in repository().items():
+        if "/" not in name:
+            (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+def faults(directory: Path) -> dict[str, str]:
+    return {r.name: r.fault for r in verify_snapshot(directory) if r.fault}
+
+
+def test_a_whole_directory_has_no_faults(model_directory: Path) -> None:
+    assert faults(model_directory) == {}
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model-1.safetensors"])
+def test_a_missing_file_is_named(model_directory: Path, name: str) -> None:
+    (model_directory / name).unlink()
+
+    assert faults(model_directory) == {name: "missing"}
+
+
+def test_a_link_that_leads_nowhere_is_missing(model_directory: Path) -> None:
+    (model_directory / "config.json").unlink()
+    (model_directory / "config.json").symlink_to(model_directory / "blobs" / "gone")
+
+    assert faults(model_directory) == {"config.json": "missing"}
+
+
+def test_a_truncated_shard_is_told_by_its_header(model_directory: Path) -> None:
+    whole = safetensors_bytes(b"a" * 1000)
+    (model_directory / "model-1.safetensors").write_bytes(whole[:-1])
+
+    (fault,) = faults(model_directory).values()
+    assert fault == f"holds {len(whole) - 1} bytes, its header tells {len(whole)}"
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 4, b"\x02" + b"\0" * 7 + b"[]"])
+def test_a_file_that_is_no_safetensors_is_a_fault(model_directory: Path, content: bytes) -> None:
+    (model_directory / "model-1.safetensors").write_bytes(content)
+
+    assert list(faults(model_directory)) == ["model-1.safetensors"]
+
+
+def test_an_index_that_is_no_json_is_a_fault(model_directory: Path) -> None:
+    (model_directory / "model.safetensors.index.json").write_text("{")
+
+    assert faults(model_directory)["model.safetensors.index.json"] == "not JSON"
