@@ -10,12 +10,13 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Iterator
-from typing import Any, TypeVar, cast
+from types import TracebackType
+from typing import Any, cast
 
 import bentoml
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -27,8 +28,6 @@ from semif_bento.api.schema import DecideRequest, NoBody, SharedRequest
 from semif_bento.errors import RequestError, StartupError
 from semif_bento.serving.failures import WithoutMessages
 from semif_bento.settings import Settings
-
-T = TypeVar("T")
 
 
 class GuardedService(bentoml.Service):
@@ -93,12 +92,31 @@ def exit_on_startup_error() -> Iterator[None]:
     try:
         yield
     except StartupError as error:
-        sys.stderr.write(f"semif-bento cannot start: {error}\n")
-        sys.stderr.flush()
+        _say(f"semif-bento cannot start: {error}")
+        logging.getLogger("uvicorn.error").disabled = True  # it would add the exit's traceback
         raise SystemExit(1) from None
 
 
-async def answer(result: Awaitable[T]) -> T | Response:
+def announce_worker_end() -> None:
+    """Make the parent process say in one line, not with a traceback, that its worker ended."""
+
+    def announce(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        if "No active process" in str(error):
+            _say("semif-bento stopped: its worker has ended.")
+        else:
+            sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = announce
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+async def answer(result: Awaitable[object]) -> Any:
     """Await a route's result; one of our errors becomes its response, which BentoML passes on."""
     try:
         return await result

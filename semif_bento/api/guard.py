@@ -39,7 +39,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass the server's start and stop through."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, _without_exit_traceback(send))
+            await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
@@ -130,15 +130,3 @@ def _is_plain_json(headers: Headers) -> bool:
         and all(charset in ("utf-8", "utf8") for charset in charsets)
         and all(c.strip().lower() == "identity" for c in headers.getlist("content-encoding"))
     )
-
-
-def _without_exit_traceback(send: Send) -> Send:
-    """Return a `send` that keeps a deliberate exit at start from being reported as a crash."""
-
-    async def quiet(message: Message) -> None:
-        text = message.get("message", "")
-        if message["type"] == "lifespan.startup.failed" and "SystemExit" in text:
-            message = {**message, "message": ""}
-        await send(message)
-
-    return quiet

@@ -1,7 +1,7 @@
 """The service over a scorer that does what the state asks for; `bentoml serve` loads it for tests.
 
-A state of {"do": step, ...} makes the scorer sleep or raise; /health shows what it counted, so a
-test can tell from outside how many calls reached it and whether two ever overlapped.
+A state of {"sleep": seconds} or {"raise": kind} makes the scorer sleep or raise; /health shows what
+it counted, so a test can tell from outside how many calls reached it and whether two overlapped.
 """
 
 import time
@@ -12,8 +12,8 @@ from semif_bento.decisions import (
     PrefixCacheStatus,
     Scorer,
     ScoreRequest,
-    Scores,
     ScorerStatus,
+    Scores,
     SharedOutcome,
     SharedTiming,
 )
@@ -85,11 +85,12 @@ def _act(state: object) -> None:
 
 
 def open_scripted(settings: Settings) -> Scorer:
-    """Load slowly or not at all, as the model's name asks: `load:<seconds>` or `fail`."""
-    if settings.model == "fail":
+    """Load slowly or not at all, as the revision asks: `load:<seconds>` or `fail`."""
+    revision = settings.revision or ""
+    if revision == "fail":
         raise StartupError("The weights are not complete.")
-    if settings.model.startswith("load:"):
-        time.sleep(float(settings.model.removeprefix("load:")))
+    if revision.startswith("load:"):
+        time.sleep(float(revision.removeprefix("load:")))
     return ScriptedScorer()
 
 
