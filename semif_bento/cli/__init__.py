@@ -1,1 +1,1 @@
-"""The command `semif-bento`; knows nothing of HTTP handlers or tensors, it calls the rooms below."""
+"""The command `semif-bento`: parse, call, print. Knows nothing of HTTP handlers or tensors."""

@@ -1,6 +1,7 @@
 """`semif-bento pull`: fill the Hugging Face cache with the pinned model and verify every file.
 
-Knows nothing of what is in the files; the only command that uses the network.
+Knows nothing of what is in the files; the only command that uses the network. A connection that
+breaks is resumed within a file; a pull that is ended keeps its whole files and drops the others.
 """
 
 import argparse
@@ -38,30 +39,31 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _download(model: str, revision: str) -> Path:
+    import httpx2
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError
 
     from semif_bento.engine.sources import MODEL_FILES, OTHER_FILES
 
     if constants.HF_HUB_OFFLINE:
         raise StartupError("HF_HUB_OFFLINE is set, which forbids downloads; unset it to pull.")
+    patterns = {"allow_patterns": list(MODEL_FILES), "ignore_patterns": list(OTHER_FILES)}
     try:
-        return Path(
-            snapshot_download(
-                model,
-                revision=revision,
-                allow_patterns=list(MODEL_FILES),
-                ignore_patterns=list(OTHER_FILES),
-            )
-        )
-    except HfHubHTTPError as exc:
-        status = exc.response.status_code
-        raise StartupError(f"The hub answered {status} for {model} at {revision}.") from exc
-    except OSError as exc:
-        raise StartupError(
-            f"{model} cannot be downloaded ({type(exc).__name__}). Is there a network? What has "
-            "arrived is kept, and the next pull goes on from there."
-        ) from exc
+        return Path(snapshot_download(model, revision=revision, **patterns))
+    except (OSError, httpx2.HTTPError) as exc:
+        raise StartupError(_explain(exc, model, revision)) from exc
+
+
+def _explain(exc: Exception, model: str, revision: str) -> str:
+    """Return one sentence for a failed download; the hub's answer often is only the cause."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    for error in (exc, exc.__cause__):
+        if isinstance(error, HfHubHTTPError):
+            return f"The hub answered {error.response.status_code} for {model} at {revision}."
+    return (
+        f"{model} cannot be downloaded ({type(exc).__name__}). Is there a network? Files that "
+        "have arrived whole are kept for the next pull."
+    )
 
 
 def _verify(directory: Path) -> list[FileReport]:

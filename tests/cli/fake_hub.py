@@ -4,7 +4,7 @@ import hashlib
 import json
 import struct
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Self
 from urllib.parse import unquote, urlsplit
 
@@ -35,11 +35,13 @@ def repository() -> dict[str, bytes]:
 
 
 class FakeHub:
-    """Serves `files`; `cut_at[name]` breaks one download of a file after so many bytes."""
+    """Serves `files`; breaks or stalls one download of a file after so many bytes."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files
         self.cut_at: dict[str, int] = {}
+        self.stall_at: dict[str, int] = {}
+        self.stalled = Event()
         self.bytes_sent: dict[str, int] = {}
         hub = self
 
@@ -71,7 +73,7 @@ class FakeHub:
             return
         name = path.removeprefix(f"/{MODEL}/resolve/{COMMIT}/")
         if name not in self.files:
-            request.send_error(404)
+            self._send(request, b"", {"X-Error-Code": "RepoNotFound"}, 404)
             return
         content = self.files[name]
         headers = {"ETag": f'"{_published_hash(name, content)}"', "X-Repo-Commit": COMMIT}
@@ -87,13 +89,19 @@ class FakeHub:
         asked = request.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
         first = int(asked[0])
         body = content[first : int(asked[2]) + 1 if asked[2] else None]
-        length = str(len(body))
+        headers |= {"Content-Range": f"bytes {first}-{len(content) - 1}/{len(content)}"}
+        headers |= {"Content-Length": str(len(body))}
         if name in self.cut_at:
             body = body[: self.cut_at.pop(name)]
             request.close_connection = True
+        stalls = name in self.stall_at
+        if stalls:
+            body = body[: self.stall_at.pop(name)]
         self.bytes_sent[name] = self.bytes_sent.get(name, 0) + len(body)
-        headers |= {"Content-Range": f"bytes {first}-{len(content) - 1}/{len(content)}"}
-        self._send(request, body, headers | {"Content-Length": length}, 206 if first else 200)
+        self._send(request, body, headers, 206 if first else 200)
+        if stalls:
+            self.stalled.set()
+            request.rfile.read(1)  # until the client goes away
 
     def _send(
         self,

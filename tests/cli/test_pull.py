@@ -1,7 +1,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,21 +17,29 @@ def hub() -> Iterator[FakeHub]:
         yield running
 
 
-def run_command(
-    home: Path, endpoint: str, *command: str, **env: str
-) -> subprocess.CompletedProcess:
+def environ(home: Path, endpoint: str, **more: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SEMIF_", "HF_"))}
-    env = {
-        **kept,
-        "HF_ENDPOINT": endpoint,
-        "HF_HOME": str(home),
-        "SEMIF_MODEL": MODEL,
-        "SEMIF_REVISION": COMMIT,
-        **env,
-    }
+    ours = {"HF_ENDPOINT": endpoint, "HF_HOME": str(home), "SEMIF_MODEL": MODEL}
+    return {**kept, **ours, "SEMIF_REVISION": COMMIT, **more}
+
+
+def run_command(
+    home: Path, endpoint: str, *command: str, **more: str
+) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, *command], env=env, capture_output=True, text=True, timeout=60
+        [sys.executable, *command],
+        env=environ(home, endpoint, **more),
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
+
+
+def wait_until(holds: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def pull(home: Path, endpoint: str, **env: str) -> subprocess.CompletedProcess:
@@ -75,13 +84,34 @@ def test_a_second_pull_downloads_nothing(hub: FakeHub, tmp_path: Path) -> None:
 
 def test_a_broken_download_resumes_where_it_stopped(hub: FakeHub, tmp_path: Path) -> None:
     name = "model-1.safetensors"
-    hub.cut_at[name] = 15_000_000  # the hub's client writes pieces of 10 MB
+    hub.cut_at[name] = 15_000_000  # the hub's client writes pieces of 10 MiB
 
-    first = pull(tmp_path, hub.url)
-    again = pull(tmp_path, hub.url)
+    done = pull(tmp_path, hub.url)
 
-    assert again.returncode == 0, (first.stderr, again.stderr)
+    assert done.returncode == 0, done.stderr
     assert hub.bytes_sent[name] == 15_000_000 + len(hub.files[name]) - 10_485_760
+
+
+def test_a_pull_that_was_killed_keeps_its_whole_files(hub: FakeHub, tmp_path: Path) -> None:
+    hub.stall_at["model-1.safetensors"] = 15_000_000
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "semif_bento.cli.main", "pull"],
+        env=environ(tmp_path, hub.url),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: (snapshot(tmp_path) / "model-2.safetensors").is_file())
+        assert hub.stalled.wait(30)
+    finally:
+        killed.kill()
+        killed.wait()
+    hub.bytes_sent.pop("model-2.safetensors")
+
+    done = pull(tmp_path, hub.url)
+
+    assert done.returncode == 0, done.stderr
+    assert "model-2.safetensors" not in hub.bytes_sent
 
 
 def test_a_damaged_file_is_downloaded_again(hub: FakeHub, tmp_path: Path) -> None:
@@ -116,6 +146,13 @@ def test_no_network_is_one_clear_line(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith("semif-bento pull: ")
     assert "Is there a network?" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_repository_that_the_hub_does_not_have_is_told(hub: FakeHub, tmp_path: Path) -> None:
+    done = pull(tmp_path, hub.url, SEMIF_MODEL="acme/another-model")
+
+    assert done.returncode == 1
+    assert "The hub answered 404 for acme/another-model" in done.stderr
 
 
 def test_offline_mode_is_named(tmp_path: Path) -> None:
