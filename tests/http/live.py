@@ -68,6 +68,16 @@ class Server:
     def log(self) -> str:
         return self.log_path.read_text()
 
+    def log_line(self, holding: str) -> str:
+        """The log line that holds a text, as soon as it is written: just after the answer is."""
+        ends_s = time.monotonic() + 5
+        while time.monotonic() < ends_s:
+            for line in self.log().splitlines():
+                if holding in line:
+                    return line
+            time.sleep(0.02)
+        raise AssertionError(self.log())
+
     def worker(self) -> int:
         found = subprocess.run(
             ["ps", "--ppid", str(self.process.pid), "-o", "pid="], capture_output=True, check=True
