@@ -2,9 +2,10 @@
 
 import asyncio
 import warnings
+from collections.abc import Iterator
 
 import pytest
-from live import DECISION, ROW, SHARED, TOKEN, Client
+from live import DECISION, ROW, SHARED, TOKEN, Client, Server
 
 with warnings.catch_warnings():
     # On import BentoML uses what pydantic and pathspec have deprecated.
@@ -13,36 +14,40 @@ with warnings.catch_warnings():
     from bentoml.exceptions import ServiceUnavailable
 
 
-def test_the_sync_client_reaches_every_route_by_its_python_name(server):
-    with SyncHTTPClient(server.url, token=TOKEN) as client:
-        assert client.health()["status"] == "ok"
-        assert client.decide(**ROW)["option_ids"] == ["y", "n"]
-        assert len(client.decide_shared(**SHARED)["results"]) == 2
+@pytest.fixture
+def bento(server: Server) -> Iterator[SyncHTTPClient]:
+    with SyncHTTPClient(server.url, token=TOKEN) as made:
+        yield made
+    made._temp_dir.cleanup()  # it leaves that to the garbage collector, which warns
+
+
+def test_the_sync_client_reaches_every_route_by_its_python_name(bento):
+    assert bento.health()["status"] == "ok"
+    assert bento.decide(**ROW)["option_ids"] == ["y", "n"]
+    assert len(bento.decide_shared(**SHARED)["results"]) == 2
 
 
 @pytest.mark.parametrize("state", ["text", {"k": [1, None, "é"]}, ["a", {"b": 2.5}]])
-def test_the_sync_client_sends_a_state_as_it_is(server, client, state):
-    with SyncHTTPClient(server.url, token=TOKEN) as bento:
-        sent = bento.decide(**{**ROW, "state": state})
+def test_the_sync_client_sends_a_state_as_it_is(bento, client, state):
+    sent = bento.decide(**{**ROW, "state": state})
     assert sent["prompt_sha256"] == client.decide(state=state).json()["prompt_sha256"]
 
 
 def test_the_async_client_reaches_the_routes(server):
     async def ask() -> tuple[dict, dict]:
         async with AsyncHTTPClient(server.url, token=TOKEN) as client:
-            return await client.decide(**ROW), await client.decide_shared(**SHARED)
+            answers = await client.decide(**ROW), await client.decide_shared(**SHARED)
+        client._temp_dir.cleanup()
+        return answers
 
     direct, shared = asyncio.run(ask())
     assert direct["id"] == "d"
     assert [result["id"] for result in shared["results"]] == ["d", "e"]
 
 
-def test_a_client_sees_our_error(server):
-    with (
-        SyncHTTPClient(server.url, token=TOKEN) as client,
-        pytest.raises(ServiceUnavailable, match="out_of_memory"),
-    ):
-        client.decide(**{**ROW, "state": {"raise": "out of memory"}})
+def test_a_client_sees_our_error(bento):
+    with pytest.raises(ServiceUnavailable, match="out_of_memory"):
+        bento.decide(**{**ROW, "state": {"raise": "out of memory"}})
 
 
 def test_the_schema_that_clients_read_keeps_every_kind_of_state(client):
