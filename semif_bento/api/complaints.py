@@ -19,8 +19,8 @@ _PREDICATES = {
     "bool_type": "must be true or false",
     "list_type": "must be an array",
     "model_type": "must be an object",
-    "too_short": "must have at least {min_length} entries",
-    "too_long": "must have at most {max_length} entries",
+    "too_short": "must hold {min_length} or more",
+    "too_long": "must hold {max_length} or fewer",
 }
 
 M = TypeVar("M", bound=BaseModel)

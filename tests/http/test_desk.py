@@ -1,0 +1,235 @@
+"""The desk alone: one slot, admission, deadline, departure, translation."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from semif_bento.decisions import ModelIdentity, PrefixCacheStatus, Scorer, ScorerStatus
+from semif_bento.errors import (
+    InvalidRequest,
+    OutOfMemory,
+    Overloaded,
+    ScoringFailed,
+    ScoringTimeout,
+    StartupError,
+)
+from semif_bento.serving.desk import Desk
+
+
+class IdleScorer:
+    """Knows the thread that loaded it; the jobs of these tests do the rest."""
+
+    identity = ModelIdentity("idle", "r1", "float32", "cpu", "0", "0")
+    slot_count = 16
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
+    def direct(self, request: object) -> Any:
+        raise NotImplementedError
+
+    shared = direct
+
+    def status(self) -> ScorerStatus:
+        return ScorerStatus("idle", 0.0, 0.0, "none", "none", 0.0, PrefixCacheStatus(0, 0, 0, 0, 0))
+
+
+class Work:
+    """A job that holds the slot until it is let go, and knows how often it ran."""
+
+    def __init__(self) -> None:
+        self.started, self.may_end = threading.Event(), threading.Event()
+        self.runs = 0
+
+    def __call__(self, scorer: Scorer) -> int:
+        self.runs += 1
+        self.started.set()
+        assert self.may_end.wait(10)
+        return self.runs
+
+
+def on_desk(
+    test: Callable[[Desk], Coroutine[Any, Any, None]], max_waiting: int = 1, timeout_s: float = 10
+) -> None:
+    desk = Desk(max_waiting, timeout_s)
+    desk.open(IdleScorer)
+    try:
+        asyncio.run(test(desk))
+    finally:
+        desk.close()
+
+
+def run(desk: Desk, job: Callable[[Any], Any]) -> asyncio.Task[Any]:
+    return asyncio.ensure_future(desk.run("direct", job, time.monotonic()))
+
+
+async def started(work: Work) -> None:
+    assert await asyncio.to_thread(work.started.wait, 10)
+
+
+def test_jobs_run_on_the_thread_that_loaded_the_scorer():
+    async def test(desk: Desk) -> None:
+        assert await run(desk, lambda scorer: scorer.thread == threading.get_ident())
+
+    on_desk(test)
+
+
+def test_a_second_job_starts_only_after_the_first_has_ended():
+    async def test(desk: Desk) -> None:
+        first, second = Work(), Work()
+        second.may_end.set()
+        tasks = [run(desk, first), run(desk, second)]
+        await started(first)
+        await asyncio.sleep(0.05)
+        assert second.runs == 0
+        first.may_end.set()
+        assert await asyncio.gather(*tasks) == [1, 1]
+
+    on_desk(test)
+
+
+def test_a_job_over_the_queue_limit_is_refused_and_never_runs():
+    async def test(desk: Desk) -> None:
+        running, waiting, refused = Work(), Work(), Work()
+        tasks = [run(desk, running), run(desk, waiting)]
+        await started(running)
+        with pytest.raises(Overloaded) as caught:
+            await run(desk, refused)
+        assert 1 <= (caught.value.retry_after_s or 0) <= 10
+        for work in (running, waiting):
+            work.may_end.set()
+        await asyncio.gather(*tasks)
+        assert refused.runs == 0
+
+    on_desk(test)
+
+
+def test_without_waiting_room_a_free_slot_is_still_taken():
+    async def test(desk: Desk) -> None:
+        assert await run(desk, lambda scorer: 1) == 1
+        assert await run(desk, lambda scorer: 2) == 2
+
+    on_desk(test, max_waiting=0)
+
+
+def test_retry_after_grows_with_the_queue_and_stays_within_10_s():
+    async def test(desk: Desk) -> None:
+        waits = []
+        for recent_s in (0.001, 1.5, 1000.0):
+            desk._recent_s = recent_s
+            running = Work()
+            tasks = [run(desk, running), run(desk, lambda scorer: None)]
+            await started(running)
+            with pytest.raises(Overloaded) as caught:
+                await run(desk, lambda scorer: None)
+            waits.append(caught.value.retry_after_s)
+            running.may_end.set()
+            await asyncio.gather(*tasks)
+        assert waits == [1, 3, 10]
+
+    on_desk(test)
+
+
+def test_a_timeout_keeps_the_slot_until_the_work_has_ended():
+    async def test(desk: Desk) -> None:
+        running, refused = Work(), Work()
+        with pytest.raises(ScoringTimeout):
+            await run(desk, running)
+        with pytest.raises(Overloaded):
+            await run(desk, refused)
+        running.may_end.set()
+        await asyncio.to_thread(desk.close)
+        assert (running.runs, refused.runs) == (1, 0)
+
+    on_desk(test, max_waiting=0, timeout_s=0.2)
+
+
+def test_the_deadline_counts_from_the_arrival():
+    async def test(desk: Desk) -> None:
+        with pytest.raises(ScoringTimeout):
+            await desk.run("direct", lambda scorer: 1, time.monotonic() - 11)
+
+    on_desk(test)
+
+
+def test_a_caller_that_leaves_while_waiting_is_dropped_and_frees_its_place():
+    async def test(desk: Desk) -> None:
+        running, left, asked = Work(), Work(), Work()
+        first = run(desk, running)
+        await started(running)
+        second = run(desk, left)
+        await asyncio.sleep(0.05)
+        second.cancel()
+        await asyncio.wait({second})
+        third = run(desk, asked)
+        for work in (running, left, asked):
+            work.may_end.set()
+        await asyncio.gather(first, third)
+        assert (left.runs, asked.runs) == (0, 1)
+
+    on_desk(test)
+
+
+def test_a_caller_that_leaves_while_running_does_not_free_the_slot():
+    async def test(desk: Desk) -> None:
+        running, asked = Work(), Work()
+        first = run(desk, running)
+        await started(running)
+        first.cancel()
+        await asyncio.wait({first})
+        second = run(desk, asked)
+        await asyncio.sleep(0.05)
+        assert asked.runs == 0
+        running.may_end.set()
+        asked.may_end.set()
+        assert await second == 1
+
+    on_desk(test)
+
+
+@pytest.mark.parametrize("error", [InvalidRequest("a."), OutOfMemory("b."), ScoringFailed("c.")])
+def test_our_own_errors_pass_as_they_are(error):
+    async def test(desk: Desk) -> None:
+        def fail(scorer: object) -> None:
+            raise error
+
+        with pytest.raises(type(error)) as caught:
+            await run(desk, fail)
+        assert caught.value is error
+
+    on_desk(test)
+
+
+@pytest.mark.parametrize("kind", [KeyError, TimeoutError, RuntimeError, RecursionError])
+def test_any_other_error_is_scoring_failed_logged_without_its_message(kind, caplog):
+    words = "the caller's own words"
+
+    async def test(desk: Desk) -> None:
+        def fail(scorer: object) -> None:
+            raise kind(words)
+
+        with pytest.raises(ScoringFailed) as caught:
+            await run(desk, fail)
+        assert caught.value.__context__ is None
+        assert await run(desk, lambda scorer: 1) == 1
+
+    with caplog.at_level(logging.ERROR):
+        on_desk(test)
+    assert kind.__name__ in caplog.text
+    assert "in fail" in caplog.text
+    assert words not in caplog.text
+
+
+def test_a_scorer_that_cannot_load_fails_the_opening():
+    def load() -> Scorer:
+        raise StartupError("No weights.")
+
+    desk = Desk(1, 10)
+    with pytest.raises(StartupError, match="No weights"):
+        desk.open(load)
+    desk.close()

@@ -1,0 +1,81 @@
+"""Strict JSON as a function: what passes unchanged, what is refused, and how fast."""
+
+import json
+import time
+
+import pytest
+
+from semif_bento.api.complaints import check
+from semif_bento.api.places import PRINTABLE_KEYS, name_place
+from semif_bento.api.schema import DecideRequest, DecisionBody, OptionBody, SharedRequest
+from semif_bento.api.strict_json import MAX_DEPTH, parse
+from semif_bento.errors import InvalidRequest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": [1, -0, 1.5, 1e5, -0.0, 5e-324, null, true, "\\ud83d\\ude00 \\n é"]}',
+        '"top"',
+        "12345678901234567890123456789",
+        '{"": {"": ""}}',
+        "9" * 4300,
+        "[" * MAX_DEPTH + "]" * MAX_DEPTH,
+        '["' + "[" * 500 + '"]',
+        r'["\"[[[[", "\\"]' + " " * 9,
+    ],
+)
+def test_json_within_the_rules_is_what_json_loads_makes_of_it(text):
+    assert parse(text.encode()) == json.loads(text)
+    assert parse(b"\xef\xbb\xbf" + text.encode()) == json.loads(text)
+
+
+def test_the_order_of_keys_stays():
+    assert list(parse(b'{"b": 1, "a": 2, "c": 3}')) == ["b", "a", "c"]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1),
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        b"[" * 1_000_000,
+        b'"' + b'\\"[' * 300_000,
+        b'["' + b'\\"' * 500_000 + b"\\",
+        b'"' * 1_000_000,
+        b"9" * 1_000_000,
+    ],
+)
+def test_hostile_bodies_are_refused_quickly(body):
+    started_s = time.monotonic()
+    with pytest.raises(InvalidRequest):
+        parse(body)
+    assert time.monotonic() - started_s < 2
+
+
+@pytest.mark.parametrize("text", ["{'a': 1}", "[1,]", "01", "+1", '"\t"', r'"\x"', "1 2", "nan"])
+def test_near_json_is_refused_at_its_line_and_column(text):
+    with pytest.raises(InvalidRequest, match=r"^The body is not JSON at line 1, column \d\.$"):
+        parse(text.encode())
+
+
+def test_a_place_prints_the_protocols_keys_and_hides_the_callers():
+    assert name_place(()) == "The top level"
+    assert name_place(("decisions", 2, "options", 0, "id")) == "`decisions[2].options[0].id`"
+    assert name_place(("state", "id", 3, "options")) == "`state.*[3].*`"
+    assert name_place(("secret", 0)) == "`*[0]`"
+
+
+def test_every_key_of_the_protocol_may_be_printed():
+    models = (DecideRequest, SharedRequest, DecisionBody, OptionBody)
+    assert {key for model in models for key in model.model_fields} == PRINTABLE_KEYS
+
+
+def test_a_request_is_as_sent_digits_order_and_all():
+    options = [{"id": "", "description": ""}, {"id": "b", "description": "B"}]
+    row = {"id": "r", "state": {"z": 1.10, "a": 10**30}, "question": "q", "options": options}
+    body = check(DecideRequest, row)
+    assert json.dumps(body.state) == '{"z": 1.1, "a": 1000000000000000000000000000000}'
+    assert [option.id for option in body.options] == ["", "b"]
+    assert (body.workload, body.diagnostics) == (None, False)

@@ -1,0 +1,122 @@
+"""Settings: read once, checked by name, never a token in a message."""
+
+from dataclasses import fields
+
+import pytest
+
+from semif_bento.errors import StartupError
+from semif_bento.settings import (
+    DEFAULT_MODEL,
+    DEFAULT_REVISION,
+    Settings,
+    is_hub_id,
+    settings_table,
+    variable,
+)
+
+TOKEN = "a1" * 16
+REVISION = "0" * 40
+
+
+def read(**environ: str) -> Settings:
+    return Settings.from_env({"SEMIF_API_TOKEN": TOKEN, **environ})
+
+
+def refusal(**environ: str) -> str:
+    with pytest.raises(StartupError) as caught:
+        read(**environ)
+    assert TOKEN not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_token_alone_gives_the_defaults():
+    settings = read()
+    assert (settings.model, settings.revision) == (DEFAULT_MODEL, DEFAULT_REVISION)
+    assert (settings.device, settings.dtype) == ("cuda", "bfloat16")
+    assert (settings.max_tokens, settings.max_decisions) == (4096, 64)
+    assert settings.max_body_bytes == 1 << 20
+
+
+def test_other_variables_and_empty_values_count_as_not_set():
+    assert read(SEMIFX="1", PATH="x", SEMIF_MAX_TOKENS="", SEMIF_MODEL=" ") == read()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "SEMIF_MAX_TOKEN",
+            "1",
+            "SEMIF_MAX_TOKEN is not a setting; did you mean SEMIF_MAX_TOKENS.",
+        ),
+        ("SEMIF_ZZZZZZZZ", "1", "SEMIF_ZZZZZZZZ is not a setting."),
+        ("SEMIF_MAX_TOKENS", "63", "SEMIF_MAX_TOKENS must be from 64 to 262144, not 63."),
+        ("SEMIF_MAX_TOKENS", "4k", "SEMIF_MAX_TOKENS must be a whole number from 64 to 262144."),
+        ("SEMIF_MAX_TOKENS", "9" * 5000, "SEMIF_MAX_TOKENS must be a whole number"),
+        ("SEMIF_MAX_WAITING", "-1", "SEMIF_MAX_WAITING must be from 0 to 10000, not -1."),
+        ("SEMIF_TIMEOUT_S", "0", "SEMIF_TIMEOUT_S must be over 0 and up to 3600, not 0."),
+        ("SEMIF_TIMEOUT_S", "nan", "SEMIF_TIMEOUT_S must be over 0 and up to 3600, not nan."),
+        ("SEMIF_TIMEOUT_S", "soon", "SEMIF_TIMEOUT_S must be a number over 0 and up to 3600."),
+        ("SEMIF_DEVICE", "CPU", "SEMIF_DEVICE must be one of cuda, cpu, not 'CPU'."),
+        ("SEMIF_DTYPE", "int8", "SEMIF_DTYPE must be one of bfloat16, float16, float32"),
+        ("SEMIF_CALIBRATION", "no/such", "SEMIF_CALIBRATION must name a readable file."),
+        ("SEMIF_REVISION", "main", "SEMIF_REVISION must be the 40-hex commit"),
+        ("SEMIF_MODEL", "some/model", "SEMIF_REVISION must be the 40-hex commit"),
+        ("SEMIF_MODEL", "weights.gguf", "SEMIF_REVISION is required for a local SEMIF_MODEL"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(name, text, message):
+    assert refusal(**{name: text}).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [
+        ("", "SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE is required."),
+        ("x" * 31, "SEMIF_API_TOKEN must hold at least 32 characters."),
+        ("é" * 32, "SEMIF_API_TOKEN must be printable ASCII without white space."),
+        ("x" * 20 + " " + "x" * 20, "SEMIF_API_TOKEN must be printable ASCII"),
+    ],
+)
+def test_a_token_that_cannot_guard_is_refused(token, message):
+    assert refusal(SEMIF_API_TOKEN=token).startswith(message)
+
+
+def test_the_token_can_come_from_a_file_but_not_from_both(tmp_path):
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    assert read(SEMIF_API_TOKEN="", SEMIF_API_TOKEN_FILE=str(file)).api_token == TOKEN
+    assert "not both" in refusal(SEMIF_API_TOKEN_FILE=str(file))
+    file.write_bytes(b"\xff" * 40)
+    assert "cannot be read" in refusal(SEMIF_API_TOKEN="", SEMIF_API_TOKEN_FILE=str(file))
+
+
+def test_the_token_is_not_in_the_settings_repr():
+    assert TOKEN not in repr(read())
+
+
+def test_a_vram_cap_needs_cuda():
+    assert read(SEMIF_VRAM_CAP_GIB="12").vram_cap_gib == 12.0
+    assert "needs SEMIF_DEVICE=cuda" in refusal(SEMIF_VRAM_CAP_GIB="12", SEMIF_DEVICE="cpu")
+
+
+def test_a_source_is_a_hub_id_only_if_it_is_nothing_on_this_disk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert is_hub_id("org/model")
+    (tmp_path / "org" / "model").mkdir(parents=True)
+    for source in ("org/model", "org/model.gguf", "package:dist/file.gguf", "a/b/c", "model"):
+        assert not is_hub_id(source)
+
+
+def test_each_kind_of_source_takes_its_kind_of_revision():
+    assert read(SEMIF_MODEL="some/model", SEMIF_REVISION=REVISION).revision == REVISION
+    assert read(SEMIF_MODEL="weights.gguf", SEMIF_REVISION="mine").revision == "mine"
+    assert read(SEMIF_MODEL="package:dist/file.gguf").revision is None
+
+
+def test_the_table_has_a_row_for_every_setting():
+    table = settings_table()
+    assert [variable(field) in table for field in fields(Settings)] == [True] * len(
+        fields(Settings)
+    )
+    assert len(table.splitlines()) == len(fields(Settings)) + 2
