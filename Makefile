@@ -45,7 +45,7 @@ lock: $(READY)  ## resolve pyproject.toml into requirements/*.lock anew
 	$(BIN)/python requirements/lock.py
 
 clean:  ## remove the environment and everything that was built
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist *.egg-info .cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --no-deps: a lock is the whole closure, so nothing may join it. torch alone goes through pip's

@@ -96,7 +96,7 @@ def _resolve(
 
 
 def _read_pins(lines: list[str]) -> dict[str, Version]:
-    pairs = (line.split("==") for line in lines)
+    pairs = (line.split("==") for line in lines if not line.startswith("#"))
     return {name: Version(version) for name, version in pairs}
 
 

@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +117,8 @@ def _show_shared(answer: dict[str, Any]) -> None:
     header = ("decision", "option", "probability ", "logit ", "tokens ", "prompt sha256")
     _say("\n" + _indent(render_table(header, rows)))
     _say(
-        f"\n   {timing['prefix_tokens']} shared tokens once in {timing['prefill_seconds']:.3f} s · "
-        f"{timing['true_suffix_tokens']} of the decisions in "
+        f"\n   {timing['prefix_tokens']} shared tokens in {timing['prefill_seconds']:.3f} s · "
+        f"{timing['true_suffix_tokens']} more, the decisions' own, in "
         f"{timing['suffix_forward_seconds']:.3f} s · {timing['total_seconds']:.3f} s in all\n"
     )
 
@@ -132,7 +133,7 @@ def _short_hash(result: dict[str, Any]) -> str:
 
 
 def _indent(text: str) -> str:
-    return "\n".join(f"   {line}" for line in text.split("\n"))
+    return textwrap.indent(text, "   ")
 
 
 def _print_log_tail(log: Path) -> None:
