@@ -5,6 +5,7 @@ it reaches the handler and what it answers is counted there too.
 """
 
 import asyncio
+import contextlib
 import time
 
 from opentelemetry import trace
@@ -17,7 +18,8 @@ from semif_bento.api.refusal import refuse
 from semif_bento.api.routes import ROUTES
 from semif_bento.errors import ClientClosed, RequestError, RequestTooLarge, ScoringTimeout
 
-MAX_DRAINED_BYTES = 16 << 20  # read on after a 413, or a client that still writes misses it
+MAX_DRAINED_BYTES = 16 << 20
+MAX_DRAIN_S = 1.0
 MAX_INLINE_BYTES = 64 << 10  # a larger body is parsed off the event loop
 
 
@@ -45,38 +47,33 @@ class Body:
         try:
             body = await self._read_in_time(record, scope, receive)
             await _check(record, body)
+        except RequestTooLarge as error:
+            await _drain(record, receive)
+            await refuse(error)(scope, receive, send)
         except RequestError as error:
             await refuse(error)(scope, receive, send)
         else:
             await self._answer_while_connected(record, body, scope, receive, send)
 
     async def _read_in_time(self, record: Exchange, scope: Scope, receive: Receive) -> bytes:
+        declared = Headers(scope=scope).get("content-length", "0")
+        if declared.isdecimal() and int(declared) > self._max_body_bytes:
+            raise RequestTooLarge(f"The body is over {self._max_body_bytes} bytes.")
         remaining_s = record.arrived_s + self._timeout_s - time.monotonic()
         try:
             async with asyncio.timeout(remaining_s):
-                return await self._read(record, scope, receive)
+                return await self._read(record, receive)
         except TimeoutError:
             raise ScoringTimeout("The body did not arrive in time.") from None
 
-    async def _read(self, record: Exchange, scope: Scope, receive: Receive) -> bytes:
-        declared = Headers(scope=scope).get("content-length", "0")
-        is_too_large = declared.isdecimal() and int(declared) > self._max_body_bytes
+    async def _read(self, record: Exchange, receive: Receive) -> bytes:
         chunks: list[bytes] = []
         has_more = True
-        while has_more and record.bytes_in <= MAX_DRAINED_BYTES:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientClosed("The client left.")
-            chunk = message.get("body", b"")
-            record.bytes_in += len(chunk)
-            is_too_large = is_too_large or record.bytes_in > self._max_body_bytes
-            if is_too_large:
-                chunks.clear()
-            else:
-                chunks.append(chunk)
-            has_more = message.get("more_body", False)
-        if is_too_large:
-            raise RequestTooLarge(f"The body is over {self._max_body_bytes} bytes.")
+        while has_more:
+            chunk, has_more = await _receive_chunk(record, receive)
+            if record.bytes_in > self._max_body_bytes:
+                raise RequestTooLarge(f"The body is over {self._max_body_bytes} bytes.")
+            chunks.append(chunk)
         return b"".join(chunks)
 
     async def _answer_while_connected(
@@ -96,6 +93,25 @@ class Body:
         finally:
             answer.cancel()
             departure.cancel()
+
+
+async def _receive_chunk(record: Exchange, receive: Receive) -> tuple[bytes, bool]:
+    """Return the next part of the body, and whether there is more."""
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientClosed("The client left.")
+    chunk = message.get("body", b"")
+    record.bytes_in += len(chunk)
+    return chunk, message.get("more_body", False)
+
+
+async def _drain(record: Exchange, receive: Receive) -> None:
+    """Read on for a while: a client that still writes would miss the answer."""
+    has_more = True
+    with contextlib.suppress(TimeoutError, ClientClosed):
+        async with asyncio.timeout(MAX_DRAIN_S):
+            while has_more and record.bytes_in < MAX_DRAINED_BYTES:
+                _, has_more = await _receive_chunk(record, receive)
 
 
 async def _check(record: Exchange, body: bytes) -> None:

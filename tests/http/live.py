@@ -133,6 +133,21 @@ def error_of(response: httpx.Response) -> tuple[int, str]:
     return response.status_code, body["error"]["code"]
 
 
+def raw(server: Server, body: bytes, declared_bytes: int, hang_up: bool = False) -> bytes:
+    """Send a POST /decide byte by byte as told; return the whole answer, none after hanging up."""
+    port = int(server.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        head = (
+            "POST /decide HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+            f"Authorization: Bearer {TOKEN}\r\nContent-Length: {declared_bytes}\r\n\r\n"
+        )
+        connection.sendall(head.encode() + body)
+        if hang_up:
+            time.sleep(0.2)  # until the request has been taken
+            return b""
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
 def together(*calls: Callable[[], Any], gap_s: float = 0.15) -> list[Any]:
     """Run calls in threads, started one after the other; an HTTP error counts as the answer."""
     answers: list[Any] = [None] * len(calls)

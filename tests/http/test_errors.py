@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from live import DECISION, JSON, ROW, SHARED, TOKEN, Client, error_of
+from live import DECISION, JSON, ROW, SHARED, TOKEN, Client, error_of, raw
 
 
 @pytest.fixture
@@ -171,7 +171,14 @@ def test_a_body_over_the_limit_is_413_when_counted_while_streaming(untouched):
 
 
 def test_a_body_far_over_the_limit_is_413_though_the_client_writes_on(untouched):
-    assert error_of(untouched.send(b"x" * (8 << 20))) == (413, "request_too_large")
+    answer = raw(untouched.server, b"x" * (8 << 20), declared_bytes=8 << 20)
+    assert answer.startswith(b"HTTP/1.1 413")
+
+
+def test_a_body_declared_over_the_limit_is_413_though_it_never_comes(untouched):
+    answer = raw(untouched.server, b"", declared_bytes=65537)
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert b'"request_too_large"' in answer
 
 
 def test_a_body_at_the_limit_is_taken(client):

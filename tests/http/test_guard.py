@@ -1,4 +1,4 @@
-"""The two layers around small applications: errors in our shape, bodies within limits, quiet logs."""
+"""The two layers around small applications: one error shape, limits, quiet logs."""
 
 import asyncio
 import logging

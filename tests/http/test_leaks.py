@@ -41,7 +41,8 @@ def refused_bodies() -> list[bytes]:
 
 def test_a_marker_sent_in_every_place_comes_out_nowhere_but_in_answers(client):
     server = client.server
-    assert client.send(json.dumps(ROW).encode()).status_code == 200
+    media = f"application/json; note={MARKER}"
+    assert client.send(json.dumps(ROW).encode(), **{"Content-Type": media}).status_code == 200
     errors = [client.send(body) for body in refused_bodies()]
     shared = {"state": MARKER, "decisions": [{k: ROW[k] for k in ("id", "question", "options")}]}
     assert client.post("/decide/shared", json=shared).status_code == 200

@@ -1,11 +1,11 @@
 """One slot, a bounded queue and a deadline, seen from outside a real server."""
 
-import socket
+import json
 import time
 
 import httpx
 import pytest
-from live import BEARER, ROW, Client, error_of, together
+from live import ROW, Client, error_of, raw, together
 
 
 @pytest.fixture(autouse=True)
@@ -16,18 +16,9 @@ def idle(client: Client) -> None:
         time.sleep(0.05)
 
 
-def send_and_hang_up(client: Client, body: bytes) -> None:
-    """Send a whole request and close the connection without waiting for the answer."""
-    host, port = client.server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as sock:
-        head = "".join(f"{name}: {value}\r\n" for name, value in BEARER.items())
-        head = f"POST /decide HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{head}\r\n"
-        sock.sendall(head.encode() + body)
-        time.sleep(0.2)
-
-
-def row(client: Client, seconds: float) -> bytes:
-    return client.build_request("POST", "/decide", json={**ROW, "state": {"sleep": seconds}}).read()
+def send_and_leave(client: Client, seconds: float) -> None:
+    body = json.dumps({**ROW, "state": {"sleep": seconds}}).encode()
+    raw(client.server, body, len(body), hang_up=True)
 
 
 def test_concurrent_calls_never_overlap_in_the_scorer(client):
@@ -84,7 +75,7 @@ def test_a_client_that_leaves_frees_its_place_in_the_queue(client):
 
     def leave_twice_then_ask() -> httpx.Response:
         for _ in range(2):
-            send_and_hang_up(client, row(client, 0))
+            send_and_leave(client, 0)
         return client.decide()
 
     running, asked = together(client.sleep(1.5), leave_twice_then_ask)
@@ -94,7 +85,7 @@ def test_a_client_that_leaves_frees_its_place_in_the_queue(client):
 
 def test_a_client_that_leaves_never_frees_the_running_slot(client):
     before = client.counts()
-    send_and_hang_up(client, row(client, 1))
+    send_and_leave(client, 1)
     assert client.counts()["calls"] == before["calls"] + 1
     assert client.decide().status_code == 200
     after = client.counts()
@@ -105,11 +96,9 @@ def test_a_client_that_leaves_never_frees_the_running_slot(client):
 
 def test_a_body_that_does_not_arrive_in_time_is_504_and_reaches_no_scorer(client):
     before = client.counts()
-    host, port = client.server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as sock:
-        head = f"POST /decide HTTP/1.1\r\nHost: x\r\nAuthorization: {BEARER['Authorization']}\r\n"
-        sock.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
-        answer = b"".join(iter(lambda: sock.recv(65536), b""))
+    started_s = time.monotonic()
+    answer = raw(client.server, b"{", declared_bytes=100)
     assert answer.startswith(b"HTTP/1.1 504")
     assert b'"timeout"' in answer
+    assert 3 <= time.monotonic() - started_s < 7
     assert client.counts() == before
