@@ -20,7 +20,7 @@ from semif_bento.errors import ClientClosed, RequestError, RequestTooLarge, Scor
 
 MAX_DRAINED_BYTES = 16 << 20
 MAX_DRAIN_S = 1.0
-MAX_INLINE_BYTES = 64 << 10  # a larger body is parsed off the event loop
+MAX_INLINE_BYTES = 32 << 10  # a larger body is parsed off the event loop
 
 
 class Body:

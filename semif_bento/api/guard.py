@@ -51,15 +51,8 @@ class Guard:
         reply = _Reply(record, scope, receive, send)
         try:
             refusal = self._refusal(scope, headers)
-            if refusal is None:
-                await self._app(scope, receive, reply.send)
-            elif isinstance(refusal, MethodNotAllowed):
-                allow = ", ".join(ROUTES[record.route].methods)
-                await refuse(refusal, allow=allow)(scope, receive, reply.send)
-            elif isinstance(refusal, Unauthorized):
-                await refuse(refusal, www_authenticate="Bearer")(scope, receive, reply.send)
-            else:
-                await refuse(refusal)(scope, receive, reply.send)
+            answer = self._app if refusal is None else refuse(refusal)
+            await answer(scope, receive, reply.send)
         finally:
             access.record(record)
 

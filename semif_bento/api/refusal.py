@@ -3,6 +3,7 @@
 from starlette.responses import JSONResponse
 
 from semif_bento.api import exchange
+from semif_bento.api.routes import ROUTES
 from semif_bento.errors import (
     MethodNotAllowed,
     NotFound,
@@ -10,6 +11,7 @@ from semif_bento.errors import (
     RequestError,
     ScoringFailed,
     ScoringTimeout,
+    Unauthorized,
 )
 
 _FOREIGN: dict[int, RequestError] = {
@@ -21,19 +23,19 @@ _FOREIGN: dict[int, RequestError] = {
 _FAILED = ScoringFailed("The server failed; its log says where.")
 
 
-def refuse(error: RequestError, **headers: str) -> JSONResponse:
-    """Return the response for `error` and note its code in the current exchange.
-
-    Args:
-        error: status, code, message and Retry-After of the response.
-        headers: more response headers, underscores for hyphens.
-    """
-    exchange.current().code = error.code
-    named = {name.replace("_", "-"): text for name, text in headers.items()}
+def refuse(error: RequestError) -> JSONResponse:
+    """Return the response for `error` and note its code in the current exchange."""
+    record = exchange.current()
+    record.code = error.code
+    headers: dict[str, str] = {}
     if error.retry_after_s is not None:
-        named["retry-after"] = str(error.retry_after_s)
+        headers["retry-after"] = str(error.retry_after_s)
+    if isinstance(error, Unauthorized):
+        headers["www-authenticate"] = "Bearer"
+    if isinstance(error, MethodNotAllowed):
+        headers["allow"] = ", ".join(ROUTES[record.route].methods)
     body = {"error": {"code": error.code, "message": error.message}}
-    return JSONResponse(body, error.status, named)
+    return JSONResponse(body, error.status, headers)
 
 
 def refuse_foreign(status: int) -> JSONResponse:

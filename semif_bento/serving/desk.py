@@ -47,7 +47,7 @@ class Desk:
         self._timeout_s = timeout_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="scorer")
         self._jobs: set[Future[Any]] = set()
-        self._recent_s = 1.0
+        self._recent_s = 1.0  # a guess until calls have been timed
         self._scorer: Scorer | None = None
 
     def open(self, load: Callable[[], Scorer]) -> None:
