@@ -45,3 +45,11 @@ def client(server: Server) -> Iterator[Client]:
     made = Client(server)
     yield made
     made.close()
+
+
+@pytest.fixture
+def untouched(client: Client) -> Iterator[Client]:
+    """A client whose requests must all be refused before the scorer."""
+    before = client.counts()
+    yield client
+    assert client.counts() == before
