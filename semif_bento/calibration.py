@@ -79,8 +79,12 @@ def _temperature(workload: str, value: object) -> float:
     if not workload:
         raise StartupError("SEMIF_CALIBRATION holds an empty workload name.")
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value <= 0:
+    try:
+        temperature = float(value) if is_number else math.nan
+    except OverflowError:  # an integer beyond any float
+        temperature = math.inf
+    if not math.isfinite(temperature) or temperature <= 0:
         raise StartupError(
             f"SEMIF_CALIBRATION: the temperature of {workload!r} must be a finite number above 0."
         )
-    return float(value)
+    return temperature
