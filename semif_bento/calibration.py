@@ -3,6 +3,7 @@
 Knows nothing of HTTP, the engine or how a temperature was fitted.
 """
 
+import contextlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -78,11 +79,10 @@ def load_calibration(path: Path | None) -> CalibrationTable:
 def _temperature(workload: str, value: object) -> float:
     if not workload:
         raise StartupError("SEMIF_CALIBRATION holds an empty workload name.")
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    try:
-        temperature = float(value) if is_number else math.nan
-    except OverflowError:  # an integer beyond any float
-        temperature = math.inf
+    temperature = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):  # an integer beyond any float
+            temperature = float(value)
     if not math.isfinite(temperature) or temperature <= 0:
         raise StartupError(
             f"SEMIF_CALIBRATION: the temperature of {workload!r} must be a finite number above 0."
