@@ -132,9 +132,11 @@ def test_out_of_memory_is_503_with_retry_after_and_the_server_goes_on(client):
     assert client.decide().status_code == 200
 
 
-@pytest.mark.parametrize("kind", ["not finite", "unexpected"])
-def test_a_failed_scorer_is_500_and_the_server_goes_on(client, kind):
-    assert error_of(client.decide(state={"raise": kind})) == (500, "scoring_failed")
+@pytest.mark.parametrize(
+    "state", [{"raise": "not finite"}, {"raise": "unexpected"}, {"answer": "malformed"}]
+)
+def test_a_failed_scorer_is_500_and_the_server_goes_on(client, state):
+    assert error_of(client.decide(state=state)) == (500, "scoring_failed")
     assert client.decide().status_code == 200
 
 

@@ -24,6 +24,7 @@ def refused_bodies() -> list[bytes]:
         {**ROW, "state": {"raise": "out of memory", MARKER: 1}},
         {**ROW, "state": {"raise": "not finite", MARKER: 1}},
         {**ROW, "state": {"raise": "unexpected", MARKER: 1}},
+        {**ROW, "state": {"answer": "malformed", MARKER: 1}},
     ]
     texts = [
         f'{{"{MARKER}": 1, "{MARKER}": 2}}',

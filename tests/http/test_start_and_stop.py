@@ -40,6 +40,12 @@ def test_a_scorer_that_cannot_load_ends_the_server_with_one_line_and_no_tracebac
     assert "Traceback" not in server.log()
 
 
+def test_a_scorer_that_crashes_while_loading_ends_the_server_and_is_named(launch):
+    server = launch(SEMIF_REVISION="crash")
+    assert server.process.wait(40) == 1
+    assert "RuntimeError: a driver's own words" in server.log()
+
+
 def test_readyz_is_not_ready_before_the_scorer_is_loaded(launch):
     started_s = time.monotonic()
     launch(SEMIF_REVISION="load:4").wait_until_ready()

@@ -1,10 +1,12 @@
 """The service over a scorer that does what the state asks for; `bentoml serve` loads it for tests.
 
-A state of {"sleep": seconds} or {"raise": kind} makes the scorer sleep or raise; /health shows what
-it counted, so a test can tell from outside how many calls reached it and whether two overlapped.
+A state of {"sleep": seconds}, {"raise": kind} or {"answer": "malformed"} makes the scorer do that;
+/health shows what it counted, so a test can tell from outside how many calls reached it and whether
+two overlapped.
 """
 
 import time
+from typing import Any
 
 from semif_bento.decisions import (
     DirectOutcome,
@@ -35,8 +37,12 @@ class ScriptedScorer:
         self.calls = self.ended = self.overlaps = self.hits = 0
 
     def direct(self, request: ScoreRequest) -> DirectOutcome:
-        """Count the call, do what the state says, answer."""
-        return DirectOutcome(self._score(request)[0], 0.25, 0.5)
+        """Count the call, do what the state says, answer; the time may be no number."""
+        [scores] = self._score(request)
+        seconds: Any = 0.25
+        if isinstance(request.state, dict) and request.state.get("answer") == "malformed":
+            seconds = str(request.state)
+        return DirectOutcome(scores, seconds, 0.5)
 
     def shared(self, request: ScoreRequest) -> SharedOutcome:
         """Count the call, do what the state says, answer; every second call is a cache hit."""
@@ -85,8 +91,10 @@ def _act(state: object) -> None:
 
 
 def open_scripted(settings: Settings) -> Scorer:
-    """Load slowly or not at all, as the revision asks: `load:<seconds>` or `fail`."""
+    """Load slowly or not at all, as the revision asks: `load:<seconds>`, `fail` or `crash`."""
     revision = settings.revision or ""
+    if revision == "crash":
+        raise RuntimeError("a driver's own words")
     if revision == "fail":
         raise StartupError("The weights are not complete.")
     if revision.startswith("load:"):
