@@ -146,7 +146,7 @@ def test_a_timeout_keeps_the_slot_until_the_work_has_ended():
         await asyncio.to_thread(desk.close)
         assert (running.runs, refused.runs) == (1, 0)
 
-    on_desk(test, max_waiting=0, timeout_s=0.2)
+    on_desk(test, max_waiting=0, timeout_s=0.5)
 
 
 def test_the_deadline_counts_from_the_arrival():

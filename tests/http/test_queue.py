@@ -2,18 +2,29 @@
 
 import json
 import time
+from collections.abc import Callable
 
 import httpx
 import pytest
 from live import ROW, Client, error_of, raw, together
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    ends_s = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < ends_s
+        time.sleep(0.02)
+
+
+def is_idle(client: Client) -> bool:
+    counts = client.counts()
+    return counts["calls"] == counts["ended"]
+
+
 @pytest.fixture(autouse=True)
 def idle(client: Client) -> None:
     """Wait until nothing of an earlier test is in the scorer."""
-    ends_s = time.monotonic() + 10
-    while client.counts()["calls"] > client.counts()["ended"] and time.monotonic() < ends_s:
-        time.sleep(0.05)
+    wait_until(lambda: is_idle(client))
 
 
 def send_and_leave(client: Client, seconds: float) -> None:
@@ -45,7 +56,7 @@ def test_health_answers_within_100_ms_while_a_slow_call_runs(client):
 
 def test_a_full_queue_is_429_with_retry_after_and_costs_the_scorer_nothing(client):
     before = client.counts()["calls"]
-    *taken, refused = together(*[client.sleep(0.6)] * 3, client.sleep(0))
+    *taken, refused = together(client.sleep(1.2), *[client.sleep(0)] * 3)
     assert [answer.status_code for answer in taken] == [200] * 3
     assert error_of(refused) == (429, "overloaded")
     assert 1 <= int(refused.headers["retry-after"]) <= 10
@@ -85,8 +96,8 @@ def test_a_client_that_leaves_frees_its_place_in_the_queue(client):
 
 def test_a_client_that_leaves_never_frees_the_running_slot(client):
     before = client.counts()
-    send_and_leave(client, 1)
-    assert client.counts()["calls"] == before["calls"] + 1
+    send_and_leave(client, 1.5)
+    wait_until(lambda: client.counts()["calls"] == before["calls"] + 1)
     assert client.decide().status_code == 200
     after = client.counts()
     assert after["ended"] == before["ended"] + 2
