@@ -6,6 +6,8 @@ Knows nothing of requests; it works on the document alone.
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
 from semif_bento import __version__, errors
 from semif_bento.api.results import DecisionResult, Health, SharedResponse
 from semif_bento.api.routes import ROUTES
@@ -84,6 +86,10 @@ class Corrected:
                 operation["security"] = []
             operations[method] = operation
         return operations
+
+
+# `bentoml build` writes the document with PyYAML, which would dump the object, not the document.
+yaml.add_representer(Corrected, lambda dumper, spec: dumper.represent_dict(spec.asdict()))
 
 
 def _responses(path: str, schemas: Document) -> Document:

@@ -5,7 +5,10 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
+import yaml
 from live import DECISION, ROW, SHARED, TOKEN, Client, Server
+
+from semif_bento.api.openapi import Corrected
 
 with warnings.catch_warnings():
     # On import BentoML uses what pydantic and pathspec have deprecated.
@@ -69,6 +72,11 @@ def test_the_openapi_document_says_what_the_server_does(client):
     assert post["requestBody"]["required"] is True
     for reference in _references(document):
         assert reference.removeprefix("#/components/schemas/") in document["components"]["schemas"]
+
+
+def test_a_bento_gets_the_openapi_document_as_plain_yaml():
+    corrected = Corrected({"paths": {}})
+    assert yaml.safe_load(yaml.dump(corrected)) == corrected.asdict()
 
 
 def _references(node: object) -> list[str]:
