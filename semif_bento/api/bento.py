@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, cast
 
 import bentoml
+from bentoml._internal.server.http.traffic import TimeoutMiddleware
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -42,12 +43,14 @@ class GuardedService(bentoml.Service):
         with exit_on_startup_error():
             settings = read_settings()
         _quiet_logs()
-        # Ours answers first; BentoML's own timeout only backs it up.
-        self.config["traffic"] = {"timeout": 2 * settings.timeout_s + 10}
         self.middlewares.clear()
         limits = {"max_body_bytes": settings.max_body_bytes, "timeout_s": settings.timeout_s}
         self.middlewares.append((cast("Any", Body), limits))
-        return Guard(super().to_asgi(is_main=is_main), settings.api_token)
+        app = super().to_asgi(is_main=is_main)
+        # Ours bounds every wait; BentoML's keeps 7 KB of each answered call until its timer ends.
+        layers = cast("Starlette", app).user_middleware
+        layers[:] = [layer for layer in layers if layer.cls is not TimeoutMiddleware]
+        return Guard(app, settings.api_token)
 
     @property
     def openapi_spec(self) -> Any:

@@ -1,7 +1,7 @@
 """The inner layer: reads a request's body within its limits, checks it, and watches the client.
 
-Knows nothing of authorisation or scoring. It stands inside BentoML's own layers, so that cancelling
-it reaches the handler and what it answers is counted there too.
+Knows nothing of authorisation or scoring. It stands inside BentoML's own layers, so that what it
+answers is traced and counted there too.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ class Body:
             if not answer.done() and not record.status:
                 answer.cancel()
                 await asyncio.wait({answer})
-                # Nobody reads this, but BentoML's timeout layer waits for a first message.
+                # Nobody reads this; it is there to be logged and counted.
                 await refuse(ClientClosed("The client left."))(scope, receive, send)
             else:
                 await answer

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "t" * 40
@@ -78,11 +79,9 @@ class Server:
             time.sleep(0.02)
         raise AssertionError(self.log())
 
-    def worker(self) -> int:
-        found = subprocess.run(
-            ["ps", "--ppid", str(self.process.pid), "-o", "pid="], capture_output=True, check=True
-        )
-        return int(found.stdout.split()[0])
+    def worker(self) -> psutil.Process:
+        [worker] = psutil.Process(self.process.pid).children()
+        return worker
 
     def stop(self) -> int:
         if self.process.poll() is None:

@@ -90,3 +90,16 @@ def test_diagnostics_come_when_asked_for_and_only_then(client):
     assert "diagnostics" not in client.decide(diagnostics=False).json()
     asked = client.decide(diagnostics=True).json()["diagnostics"]
     assert list(asked) == ["letter_mass", "margin", "near_tie"]
+
+
+def test_the_server_keeps_nothing_of_an_answered_call(client):
+    worker = client.server.worker()
+
+    def grow(calls: int) -> float:
+        before = worker.memory_info().rss
+        for _ in range(calls):
+            assert client.decide().status_code == 200
+        return (worker.memory_info().rss - before) / calls
+
+    grow(300)
+    assert grow(700) < 2048  # bytes a call; BentoML's timer alone would be 7000

@@ -1,6 +1,5 @@
 """How a server starts, refuses to start, and stops."""
 
-import os
 import signal
 import time
 
@@ -54,7 +53,7 @@ def test_readyz_is_not_ready_before_the_scorer_is_loaded(launch):
 
 def test_a_killed_worker_ends_the_server(launch):
     server = launch().wait_until_ready()
-    os.kill(server.worker(), signal.SIGKILL)
+    server.worker().kill()
     assert server.process.wait(40) == 1
 
 
