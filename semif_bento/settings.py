@@ -108,6 +108,13 @@ class Settings:
         "MiB, 16 to 1048576",
         "Memory that the branches of a shared call may use at once, where no VRAM cap gives it.",
     )
+    branch_attention: str = _setting(
+        _one_of("auto", "cascade", "views"),
+        "auto",
+        "`auto`, `cascade` or `views`",
+        "How branches read a shared state: `cascade` reads it in place, once for all branches; "
+        "`views` joins it to each branch; `auto` takes `cascade` where model and device allow it.",
+    )
     prefix_cache_mib: int = _setting(
         _integer(0, 1 << 20), 256, "MiB, 0 to 1048576", "Cap of the prefix cache; 0 turns it off."
     )

@@ -1,0 +1,143 @@
+"""Run a causal LM's layers over a whole prompt, a prefix, or many branches of it.
+
+Knows tokens and tensors; knows nothing of letters, requests, limits or memory. The model handed in
+stays as it is: a twin with the same parameters carries our attention and linear layers, so the
+untouched model can still serve as the reference in the same process.
+"""
+
+import copy
+import inspect
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5GatedDeltaNet
+
+from semif_bento.engine.attention import CASCADE, MAX_FLASH_HEAD_DIM, BranchContext
+from semif_bento.engine.delta import branch_delta_layers
+from semif_bento.engine.layout import BranchLayout
+from semif_bento.engine.linear import has_native_products, widen_linears
+from semif_bento.engine.prefix import PrefixState, new_cache
+
+BranchAttention = Literal["cascade", "views"]
+
+
+class Backbone:
+    """A model's layers without its head. Not thread-safe."""
+
+    def __init__(self, model: PreTrainedModel, branch_attention: BranchAttention) -> None:
+        self.branch_attention: BranchAttention = branch_attention
+        self.config = model.config.get_text_config()
+        self.device = next(model.parameters()).device
+        self.dtype = next(model.parameters()).dtype
+        self.head = model.get_output_embeddings()
+        twin = _twin(model)
+        if not has_native_products(self.device, self.dtype):
+            widen_linears(twin.base_model)
+        if branch_attention == "cascade":
+            branch_delta_layers(twin.base_model)
+        twin.set_attn_implementation(CASCADE if branch_attention == "cascade" else "sdpa")
+        self._layers = twin.base_model
+
+    def recurrent_layers(self) -> list[nn.Module]:
+        """Return the layers that carry a recurrent state; empty for pure attention models."""
+        return [m for m in self._layers.modules() if isinstance(m, Qwen3_5GatedDeltaNet)]
+
+    def whole(self, ids: Sequence[int]) -> Tensor:
+        """Run one whole prompt without a cache; return its last hidden state (1, hidden)."""
+        hidden = self._layers(input_ids=self._ids(ids), use_cache=False).last_hidden_state
+        return hidden[:, -1]
+
+    def prefill(self, ids: Sequence[int]) -> PrefixState:
+        """Run a prefix once and return what the model knows after it."""
+        cache = new_cache(self.config)
+        self._layers(input_ids=self._ids(ids), cache=cache, use_cache=True)
+        return PrefixState.of(cache, len(ids))
+
+    def branches(self, prefix: PrefixState, suffixes: Sequence[Sequence[int]]) -> Tensor:
+        """Run branches of one prefix together.
+
+        Args:
+            prefix: the state after P tokens; it is read, never written.
+            suffixes: B token sequences in ascending order of length, each at least 1 long.
+
+        Returns:
+            Each branch's hidden state at its own last token, (B, hidden).
+        """
+        layout = BranchLayout.of([len(s) for s in suffixes], prefix.length, self.device)
+        flat = self._ids([token for suffix in suffixes for token in suffix])  # (1, T)
+        if self.branch_attention == "cascade":
+            return self._cascade(prefix, layout, flat)
+        return self._views(prefix, layout, flat, len(suffixes))
+
+    def padded_tokens(self, lengths: Sequence[int]) -> int:
+        """Return the tokens that mixing layers compute for branches of these lengths."""
+        if self.branch_attention == "views":
+            return len(lengths) * max(2, *lengths)
+        return BranchLayout.of(lengths, 0, torch.device("cpu")).padded_tokens
+
+    def _cascade(self, prefix: PrefixState, layout: BranchLayout, flat: Tensor) -> Tensor:
+        hidden = self._layers(
+            input_ids=flat,
+            position_ids=layout.positions[None],
+            cache=prefix.branches(1, with_prefix=False),
+            use_cache=True,
+            branches=BranchContext(layout, prefix.keys(), prefix.values()),
+        ).last_hidden_state
+        return hidden[0, layout.ends]
+
+    def _views(self, prefix: PrefixState, layout: BranchLayout, flat: Tensor, count: int) -> Tensor:
+        lengths = torch.diff(layout.ends, prepend=layout.ends.new_tensor([-1]))  # (B,)
+        width = max(2, int(lengths.max()))  # one-token continuations take another path upstream
+        steps = torch.arange(width, device=self.device)
+        starts = layout.ends - lengths + 1
+        places = starts[:, None] + torch.minimum(steps, lengths[:, None] - 1)  # (B, W)
+        hidden = self._layers(
+            input_ids=flat[0, places],
+            position_ids=(steps + prefix.length)[None].expand(count, -1),
+            cache=prefix.branches(count, with_prefix=True),
+            use_cache=True,
+        ).last_hidden_state
+        return hidden[torch.arange(count, device=self.device), lengths - 1]
+
+    def _ids(self, ids: Sequence[int]) -> Tensor:
+        return torch.tensor([ids], dtype=torch.long, device=self.device)
+
+
+def choose_branch_attention(
+    model: PreTrainedModel, wanted: Literal["auto", "cascade", "views"] = "auto"
+) -> BranchAttention:
+    """Return what is wanted; for "auto", "cascade" where model and device allow it, else "views".
+
+    Cascade needs plain softmax attention in every attention layer (no soft-capping, sinks or
+    sliding window) and a kernel that returns the log-sum-exp for this head size.
+    """
+    if wanted != "auto":
+        return wanted
+    config = model.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    special = (
+        "attn_logit_softcapping",
+        "sliding_window",
+        "attention_sinks",
+        "attention_chunk_size",
+    )
+    head_dim = getattr(config, "head_dim", None) or (
+        config.hidden_size // config.num_attention_heads
+    )
+    plain = kinds <= {"full_attention", "linear_attention"} and not any(
+        getattr(config, name, None) for name in special
+    )
+    takes_extra = "kwargs" in inspect.signature(type(model.base_model).forward).parameters
+    fits = next(model.parameters()).device.type == "cpu" or head_dim <= MAX_FLASH_HEAD_DIM
+    return "cascade" if plain and takes_extra and fits else "views"
+
+
+def _twin(model: PreTrainedModel) -> PreTrainedModel:
+    """Copy a model's modules while sharing every parameter and buffer with it."""
+    shared: dict[int, Tensor | nn.Parameter] = {}
+    for tensor in (*model.parameters(), *model.buffers()):
+        shared[id(tensor)] = tensor
+    return copy.deepcopy(model, shared)

@@ -1,0 +1,194 @@
+"""Turn a request into token ids: the state once, each decision's rest once, text always as data.
+
+Knows nothing of models or devices. The rendered prompt is cut just after the criterion edge; both
+sides are encoded apart. That is exact only where the edge is a token border, so it is proven: on
+probe prompts at start against whole encoding, and on every row against the text around its edge.
+"""
+
+import hashlib
+import json
+from array import array
+from dataclasses import dataclass
+
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
+
+from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
+from semif_bento.engine.slots import prove_slots
+from semif_bento.errors import InvalidRequest, StartupError
+from semif_bento.protocol import (
+    CRITERION_EDGE,
+    LETTERS,
+    SYSTEM_TEXT,
+    render_decision,
+    render_evidence,
+)
+
+# Appended alone, this text must encode the same in front of any decision: it is where rows part.
+EDGE_TAIL = CRITERION_EDGE.removeprefix(",")
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedDecision:
+    """One branch: the ids after the shared prefix, the slots to read, the hash of its prompt."""
+
+    suffix_ids: tuple[int, ...]
+    slot_ids: tuple[int, ...]
+    prompt_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedRequest:
+    """The prefix that every decision of a request shares, and each decision's own rest."""
+
+    prefix_ids: tuple[int, ...]
+    decisions: tuple[EncodedDecision, ...]
+
+    def whole(self, index: int) -> tuple[int, ...]:
+        """Return the full prompt's ids of one decision."""
+        return self.prefix_ids + self.decisions[index].suffix_ids
+
+    def cache_key(self) -> bytes:
+        """Return the prefix ids as bytes: equal keys mean equal prefixes."""
+        return array("I", self.prefix_ids).tobytes()
+
+
+class Encoder:
+    """Encodes requests with one tokenizer; its template is rendered and proven once."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, max_tokens: int) -> None:
+        self._tokenizer = tokenizer
+        self._plain = _without_added_tokens(tokenizer)
+        self._max_tokens = max_tokens
+        self.slot_ids = prove_slots(tokenizer)
+        self._head, self._tail = _split_template(tokenizer)
+        self._head_ids = self._markup(self._head)
+        self._tail_ids = self._markup(self._tail)
+        self._edge_ids = self._text(EDGE_TAIL)
+        self._prove_template()
+
+    def encode(self, request: ScoreRequest) -> EncodedRequest:
+        """Encode every decision of a request against its one state.
+
+        Returns:
+            Ids such that prefix + suffix of each decision are exactly the ids of its whole prompt.
+
+        Raises:
+            InvalidRequest: a prompt is over the token limit (with both counts), or a text cannot
+                be encoded (a lone surrogate).
+        """
+        try:
+            return self._encode(request)
+        except UnicodeEncodeError:
+            raise InvalidRequest("A text holds a lone surrogate and cannot be encoded.") from None
+
+    def _encode(self, request: ScoreRequest) -> EncodedRequest:
+        evidence = render_evidence(request.state)
+        prefix_ids = (*self._head_ids, *self._text(evidence))
+        if prefix_ids[-len(self._edge_ids) :] != self._edge_ids:
+            raise InvalidRequest("The end of the state cannot be told from the text after it.")
+        prefix_hash = hashlib.sha256((self._head + evidence).encode())
+        decisions = []
+        for index, decision in enumerate(request.decisions):
+            suffix_ids, rest = self._suffix(decision)
+            self._refuse_long(index, len(prefix_ids) + len(suffix_ids))
+            row_hash = prefix_hash.copy()
+            row_hash.update((rest + self._tail).encode())
+            slots = self.slot_ids[: len(decision.options)]
+            decisions.append(EncodedDecision(suffix_ids, slots, row_hash.hexdigest()))
+        return EncodedRequest(prefix_ids, tuple(decisions))
+
+    def _suffix(self, decision: Decision) -> tuple[tuple[int, ...], str]:
+        """Encode a decision's rest, and prove on this very text that the edge is a token border."""
+        rest = render_decision(decision)
+        joined = self._text(EDGE_TAIL + rest)
+        edge = len(self._edge_ids)
+        if joined[:edge] != self._edge_ids:
+            raise InvalidRequest("A question's start cannot be told from the text before it.")
+        return joined[edge:] + self._tail_ids, rest
+
+    def _refuse_long(self, index: int, tokens: int) -> None:
+        if tokens > self._max_tokens:
+            raise InvalidRequest(
+                f"Decision {index} makes a prompt of {tokens} tokens; the limit is "
+                f"{self._max_tokens} and nothing is truncated."
+            )
+
+    def _text(self, text: str) -> tuple[int, ...]:
+        return tuple(self._plain.encode(text, add_special_tokens=False).ids)
+
+    def _markup(self, text: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def _prove_template(self) -> None:
+        """Prove split encoding equal to whole encoding, and every letter's place after it.
+
+        Raises:
+            StartupError: this tokenizer or its template cannot carry the protocol.
+        """
+        for state, decision in _probes():
+            messages = _messages(render_evidence(state) + render_decision(decision))
+            prompt = render_chat(self._tokenizer, messages)
+            whole = self._markup(prompt)
+            try:
+                encoded = self._encode(ScoreRequest(state, (decision,)))
+            except InvalidRequest as exc:
+                raise StartupError(f"This tokenizer cannot carry the protocol. {exc}") from exc
+            if encoded.whole(0) != whole:
+                raise StartupError("Split encoding differs from whole encoding on this tokenizer.")
+            if encoded.decisions[0].prompt_sha256 != hashlib.sha256(prompt.encode()).hexdigest():
+                raise StartupError("The chat template does not keep the payload as it is.")
+        for letter, slot_id in zip(LETTERS, self.slot_ids, strict=True):
+            if self._markup(prompt + letter) != (*whole, slot_id):
+                raise StartupError(f"Appending {letter!r} to a prompt does not append its token.")
+
+
+def render_chat(tokenizer: PreTrainedTokenizerFast, messages: list[dict[str, str]]) -> str:
+    """Render messages with the tokenizer's template, generation prompt on and thinking off."""
+    prompt = tokenizer.apply_chat_template(
+        messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
+    )
+    if not isinstance(prompt, str):
+        raise StartupError("The chat template does not render to text.")
+    return prompt
+
+
+def _messages(payload: str) -> list[dict[str, str]]:
+    return [{"role": "system", "content": SYSTEM_TEXT}, {"role": "user", "content": payload}]
+
+
+def _split_template(tokenizer: PreTrainedTokenizerFast) -> tuple[str, str]:
+    payload = render_evidence("state") + render_decision(_probe("question", ("first", "second")))
+    prompt = render_chat(tokenizer, _messages(payload))
+    if prompt.count(payload) != 1:
+        raise StartupError("The chat template does not keep the payload as it is.")
+    head, tail = prompt.split(payload)
+    return head, tail
+
+
+def _without_added_tokens(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
+    """Return a copy of the tokenizer for which `<|im_end|>` and its like are ordinary text."""
+    spec = json.loads(tokenizer.backend_tokenizer.to_str())
+    spec["added_tokens"] = []
+    spec["post_processor"] = None
+    spec["truncation"] = spec["padding"] = None
+    return Tokenizer.from_str(json.dumps(spec))
+
+
+def _probe(question: str, descriptions: tuple[str, ...]) -> Decision:
+    options = tuple(Option(str(i), text) for i, text in enumerate(descriptions))
+    return Decision("probe", question, options)
+
+
+def _probes() -> list[tuple[JsonState, Decision]]:
+    """Return rows whose ends are known to merge with what follows under byte-level BPE."""
+    plain = _probe("Did it succeed?", ("Yes", "No"))
+    many = _probe("(1) Which?", tuple(f"option {letter}." for letter in LETTERS))
+    odd = _probe("\u00e9\u4e2d\U0001f642 …", ("", " "))
+    return [
+        ("The deployment completed at 14:02 UTC.", plain),
+        ({"person_said": "ok :)"}, plain),
+        ({"messages": [{"role": "user", "content": "Is it open?"}]}, many),
+        (["a\n\n", {"b": "};"}, 12.5], odd),
+        ("ends with a brace }", odd),
+    ]

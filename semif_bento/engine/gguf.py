@@ -1,0 +1,77 @@
+"""Convert a GGUF file once into a directory of safetensors; knows nothing of scoring.
+
+Reading GGUF takes many seconds, the converted copy well under one. The directory appears under its
+final name only when it is whole, so a killed conversion leaves nothing that could be loaded.
+"""
+
+import hashlib
+import logging
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import torch
+import transformers
+
+from semif_bento.errors import StartupError
+
+logger = logging.getLogger(__name__)
+
+CONVERSION_VERSION = 1
+
+
+def converted_directory(file: Path, dtype: str, cache_dir: Path) -> Path:
+    """Return the directory with the safetensors copy of a GGUF file, converting it when needed.
+
+    Args:
+        file: an existing `.gguf` file.
+        dtype: "bfloat16", "float16" or "float32", the type the copy is stored in.
+        cache_dir: where copies are kept; created when missing.
+
+    Raises:
+        StartupError: the file cannot be read as GGUF, or the cache cannot be written.
+    """
+    target = cache_dir / f"gguf-{_fingerprint(file)}-{dtype}-v{CONVERSION_VERSION}"
+    if target.is_dir():
+        return target
+    logger.info("converting %s to safetensors once; this takes some seconds", file.name)
+    try:
+        cache_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".converting-", dir=cache_dir) as scratch:
+            _convert(file, dtype, Path(scratch) / "model")
+            _publish(Path(scratch) / "model", target)
+    except OSError as exc:
+        raise StartupError(f"SEMIF_CACHE_DIR cannot be written: {type(exc).__name__}.") from exc
+    return target
+
+
+def _fingerprint(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+
+
+def _convert(file: Path, dtype: str, out: Path) -> None:
+    where = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
+    try:
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            **where, dtype=getattr(torch, dtype)
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
+    except (ValueError, KeyError, RuntimeError, ImportError, NotImplementedError) as exc:
+        raise StartupError(f"The GGUF file cannot be loaded: {type(exc).__name__}: {exc}") from exc
+    # The weights are plain now; a left-over quantization entry would make the copy unloadable.
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    model.hf_quantizer = None
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+
+
+def _publish(ready: Path, target: Path) -> None:
+    try:
+        os.rename(ready, target)
+    except OSError:
+        if not target.is_dir():  # else: another process converted the same file first
+            raise
+        shutil.rmtree(ready, ignore_errors=True)

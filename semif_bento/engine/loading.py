@@ -1,0 +1,112 @@
+"""Load a tokenizer and a whole checkpoint, or refuse; knows nothing of prompts or scoring."""
+
+import warnings
+from pathlib import Path
+
+import torch
+import transformers
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+from semif_bento.engine.gguf import converted_directory
+from semif_bento.engine.sources import ModelSource
+from semif_bento.errors import StartupError
+
+# Parts of a multimodal Qwen3.5 checkpoint that its text model rightly leaves out.
+UNUSED_PARTS = ("model.visual.", "visual.", "mtp.", "model.mtp.")
+
+
+def model_directory(source: ModelSource, dtype: str, cache_dir: Path) -> Path:
+    """Return the directory to load from, converting a GGUF file first when needed.
+
+    Raises:
+        StartupError: the GGUF file cannot be read or its copy cannot be written.
+    """
+    if source.kind == "gguf":
+        return converted_directory(source.path, dtype, cache_dir)
+    return source.path
+
+
+def load_tokenizer(directory: Path) -> PreTrainedTokenizerFast:
+    """Load the fast tokenizer of a model directory.
+
+    Raises:
+        StartupError: missing or unreadable files, no fast tokenizer, or no chat template.
+    """
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            directory, local_files_only=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, KeyError) as exc:
+        raise StartupError(f"The tokenizer cannot be loaded: {_first_line(exc)}") from exc
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        raise StartupError("The model has no fast tokenizer (tokenizer.json); one is needed.")
+    if not tokenizer.chat_template:
+        raise StartupError("The tokenizer has no chat template; the protocol needs one.")
+    return tokenizer
+
+
+def load_model(directory: Path, dtype: str, device: str) -> PreTrainedModel:
+    """Load a causal language model whole, in evaluation mode, on `device`.
+
+    Qwen3.5 checkpoints load their text part as `Qwen3_5ForCausalLM`, everything else loads through
+    `AutoModelForCausalLM`.
+
+    Args:
+        directory: a local directory with a config and safetensors.
+        dtype: "bfloat16", "float16" or "float32".
+        device: "cpu" or "cuda".
+
+    Raises:
+        StartupError: unreadable files, an unknown architecture, weights that are missing,
+            mismatched or unknown to the architecture, or a parameter on another device.
+    """
+    common = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        config = transformers.AutoConfig.from_pretrained(directory, **common)
+        loader = transformers.AutoModelForCausalLM
+        if config.model_type in ("qwen3_5", "qwen3_5_text"):
+            loader, config = transformers.Qwen3_5ForCausalLM, config.get_text_config()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what matters in them is checked in `info` below
+            model, info = loader.from_pretrained(
+                directory,
+                config=config,
+                dtype=getattr(torch, dtype),
+                output_loading_info=True,
+                use_safetensors=True,
+                **common,
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as exc:
+        raise StartupError(f"The model cannot be loaded: {_first_line(exc)}") from exc
+    _refuse_partial(info)
+    model = model.to(device).eval()
+    _refuse_misplaced(model, device)
+    return model
+
+
+def _refuse_partial(info: dict[str, object]) -> None:
+    unexpected = [k for k in _names(info, "unexpected_keys") if not k.startswith(UNUSED_PARTS)]
+    faults = {
+        "missing": _names(info, "missing_keys"),
+        "mismatched": _names(info, "mismatched_keys"),
+        "unreadable": _names(info, "error_msgs"),
+        "unexpected": unexpected,
+    }
+    found = [f"{len(names)} {fault} ({names[0]})" for fault, names in faults.items() if names]
+    if found:
+        raise StartupError(f"The checkpoint did not load whole: {'; '.join(found)}.")
+
+
+def _names(info: dict[str, object], key: str) -> list[str]:
+    value = info.get(key) or ()
+    return sorted(str(name) for name in value)  # pyright: ignore[reportGeneralTypeIssues]
+
+
+def _refuse_misplaced(model: PreTrainedModel, device: str) -> None:
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if tensor.device.type != device:
+            raise StartupError(f"{name} sits on {tensor.device.type}, not on {device}.")
+
+
+def _first_line(exc: BaseException) -> str:
+    return (str(exc).splitlines() or [type(exc).__name__])[0]

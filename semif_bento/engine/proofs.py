@@ -1,0 +1,95 @@
+"""Start-up proofs: what must hold on the loaded model before anything is served.
+
+Knows nothing of HTTP or settings. A proof that fails raises StartupError with one line.
+"""
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
+from semif_bento.engine.backbone import Backbone
+from semif_bento.engine.encoding import Encoder
+from semif_bento.engine.head import SlotHead
+from semif_bento.errors import ScoringFailed, StartupError
+
+HIDDEN_TOLERANCE = {"bfloat16": 0.1, "float16": 0.02, "float32": 1e-3}
+"""Largest relative distance of last hidden states between two right ways to compute them, by
+dtype. Right ones were measured at up to 0.017 in bfloat16 and 7e-6 in float32; a cache that loses
+its recurrent state or reads it twice was measured at 0.3 and more."""
+
+_YES_NO = (Option("yes", "The deployment succeeded."), Option("no", "It did not succeed."))
+_SHORT = Decision("warm-up", "Is there evidence that the deployment succeeded?", _YES_NO)
+_LONG = Decision(
+    "warm-up-long",
+    "Which of these statements about the deployment does the evidence establish, if any?",
+    (
+        Option("all", "Health checks passed in every zone before and after the deployment."),
+        Option("some", "Health checks passed in some of the zones."),
+        Option("none", "Nothing is said about health checks."),
+    ),
+)
+PROBE_STATES: tuple[JsonState, ...] = (
+    "The deployment completed at 14:02 UTC. Health checks passed in all three zones.",
+    {"person_said": "ok :)"},
+)
+
+
+def prove_backbone(backbone: Backbone, encoder: Encoder) -> None:
+    """Prove that cached scoring equals fresh scoring on probe rows.
+
+    Branches of one prefill must end in the hidden states that whole prompts end in, for states
+    that are plain and states whose end re-tokenises, alone and beside longer branches.
+
+    Raises:
+        StartupError: they differ by more than the dtype's tolerance, or are not finite.
+    """
+    tolerance = _tolerance(backbone)
+    for state in PROBE_STATES:
+        encoded = encoder.encode(ScoreRequest(state, (_SHORT, _LONG)))
+        suffixes = [decision.suffix_ids for decision in encoded.decisions]
+        cached = backbone.branches(backbone.prefill(encoded.prefix_ids), suffixes)  # (2, hidden)
+        fresh = torch.cat([backbone.whole(encoded.whole(i)) for i in range(len(suffixes))])
+        distance = relative_distance(cached, fresh)
+        if not distance <= tolerance:  # NaN must fail too
+            raise StartupError(
+                f"Cached scoring differs from fresh scoring by {distance:.3g} (allowed: "
+                f"{tolerance:g}); this model, device or library version cannot share a state."
+            )
+
+
+def prove_model(
+    model: PreTrainedModel, backbone: Backbone, head: SlotHead, encoder: Encoder
+) -> None:
+    """Score a warm-up decision, and prove that it equals what the untouched model computes.
+
+    Guards our layers and the slots read alone in one go: the model's own forward and whole head
+    must give the same logits at the slots.
+
+    Raises:
+        StartupError: a logit is not finite, or they differ by more than the dtype's tolerance (a
+            model may do more to its logits than one linear layer: soft-capping, scaling).
+    """
+    encoded = encoder.encode(ScoreRequest(PROBE_STATES[0], (_SHORT,)))
+    try:
+        ours = head.logits(backbone.whole(encoded.whole(0)))  # (1, 16)
+    except ScoringFailed as exc:
+        raise StartupError(f"The warm-up decision does not score. {exc.message}") from None
+    ids = torch.tensor([encoded.whole(0)], device=backbone.device)
+    logits = model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1]
+    native = logits[:, list(encoder.slot_ids)].float().cpu()
+    distance, tolerance = relative_distance(ours, native), _tolerance(backbone)
+    if not distance <= tolerance:
+        raise StartupError(
+            f"Our scores differ from the model's own by {distance:.3g} (allowed: {tolerance:g})."
+        )
+
+
+def _tolerance(backbone: Backbone) -> float:
+    return HIDDEN_TOLERANCE[str(backbone.dtype).removeprefix("torch.")]
+
+
+def relative_distance(found: Tensor, expected: Tensor) -> float:
+    """Return the largest ‖found − expected‖ / ‖expected‖ over rows, in float32; NaN if any is."""
+    gap = (found.float() - expected.float()).norm(dim=-1)
+    return float((gap / expected.float().norm(dim=-1)).max())

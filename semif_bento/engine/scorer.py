@@ -1,0 +1,191 @@
+"""The straight line of a scoring call: encode → prefill or prefix cache → groups → slot logits.
+
+Knows nothing of HTTP, calibration or how the model was loaded. Not thread-safe.
+"""
+
+import time
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from semif_bento.decisions import (
+    Decision,
+    DirectOutcome,
+    ModelIdentity,
+    Scores,
+    ScoreRequest,
+    ScorerStatus,
+    SharedOutcome,
+    SharedTiming,
+)
+from semif_bento.engine.backbone import Backbone
+from semif_bento.engine.budget import BranchBudget
+from semif_bento.engine.encoding import EncodedDecision, EncodedRequest, Encoder
+from semif_bento.engine.head import SlotHead
+from semif_bento.engine.memory import GIB, MIB, DeviceMemory, MemoryGuard
+from semif_bento.engine.prefix import PrefixCache, PrefixState
+from semif_bento.protocol import softmax
+
+BranchScores = tuple[tuple[float, ...], float | None]
+"""One branch's answer: its option logits, and its letter mass when diagnostics were asked for."""
+
+
+class TorchScorer:
+    """Scores decisions with one model on one device; built and proven by `startup`."""
+
+    def __init__(
+        self,
+        *,
+        identity: ModelIdentity,
+        encoder: Encoder,
+        backbone: Backbone,
+        head: SlotHead,
+        budget: BranchBudget,
+        prefix_cache: PrefixCache,
+        memory: DeviceMemory,
+        device_name: str,
+        linear_attention_kernels: str,
+    ) -> None:
+        self.identity = identity
+        self.slot_count = len(encoder.slot_ids)
+        self.guard = MemoryGuard(memory, prefix_cache)
+        self._encoder, self._backbone, self._head = encoder, backbone, head
+        self._budget, self._prefix_cache, self._memory = budget, prefix_cache, memory
+        self._device_name, self._kernels = device_name, linear_attention_kernels
+        self.serving_config = f"shared-prefix-{backbone.branch_attention}-v1"
+
+    def direct(self, request: ScoreRequest) -> DirectOutcome:
+        """Score the only decision of `request` by one whole forward, no cache involved.
+
+        Raises:
+            InvalidRequest: the prompt is over the token limit, or its text cannot be encoded.
+            OutOfMemory: the device ran out of memory; nothing of the call is kept.
+            ScoringFailed: a logit is not finite, or anything else failed.
+        """
+        return self.guard.run(lambda: self._direct(request))
+
+    def shared(self, request: ScoreRequest) -> SharedOutcome:
+        """Score every decision of `request` against one prefill of its state.
+
+        Raises:
+            The same as `direct`.
+        """
+        return self.guard.run(lambda: self._shared(request))
+
+    def status(self) -> ScorerStatus:
+        """Report memory, kernels and cache figures; safe from any thread at any time."""
+        return ScorerStatus(
+            device_name=self._device_name,
+            allocated_gib=self._memory.allocated_bytes() / GIB,
+            reserved_gib=self._memory.reserved_bytes() / GIB,
+            linear_attention_kernels=self._kernels,
+            branch_attention=self._backbone.branch_attention,
+            branch_budget_mib=self._budget.budget_bytes / MIB,
+            prefix_cache=self._prefix_cache.status(),
+        )
+
+    @torch.inference_mode()
+    def _direct(self, request: ScoreRequest) -> DirectOutcome:
+        started = time.perf_counter()
+        encoded = self._encoder.encode(request)
+        forward_started = time.perf_counter()
+        hidden = self._backbone.whole(encoded.whole(0))
+        (branch,) = self._read(hidden, encoded.decisions, request.diagnostics)
+        ended = time.perf_counter()  # the logits are on the host, so the device has finished
+        return DirectOutcome(
+            scores=_scores(request.decisions[0], encoded, 0, branch),
+            forward_seconds=ended - forward_started,
+            total_seconds=time.perf_counter() - started,
+        )
+
+    @torch.inference_mode()
+    def _shared(self, request: ScoreRequest) -> SharedOutcome:
+        started = time.perf_counter()
+        encoded = self._encoder.encode(request)
+        encoded_at = time.perf_counter()
+        key = encoded.cache_key()
+        known = self._prefix_cache.get(key)
+        prefix = known or self._prefill(encoded.prefix_ids)
+        prefilled_at = time.perf_counter()
+        lengths = [len(decision.suffix_ids) for decision in encoded.decisions]
+        groups = self._budget.groups(lengths, prefix.length)
+        branches, padded = self._run_groups(prefix, encoded, groups, request.diagnostics)
+        ended = time.perf_counter()
+        # Only a state whose branches all came out finite is worth keeping.
+        self._prefix_cache.put(key, prefix)
+        return SharedOutcome(
+            scores=tuple(
+                _scores(decision, encoded, index, branches[index])
+                for index, decision in enumerate(request.decisions)
+            ),
+            timing=SharedTiming(
+                total_seconds=time.perf_counter() - started,
+                encode_seconds=encoded_at - started,
+                prefix_tokens=prefix.length,
+                prefill_seconds=prefilled_at - encoded_at,
+                replicate_seconds=0.0,  # branches read the prefix where it lies
+                suffix_forward_seconds=ended - prefilled_at,
+                batch_size=len(request.decisions),
+                true_suffix_tokens=sum(lengths),
+                padded_suffix_tokens=padded,
+                branch_groups=len(groups),
+                cache_hit=known is not None,
+            ),
+            serving_config=self.serving_config,
+        )
+
+    def _prefill(self, prefix_ids: Sequence[int]) -> PrefixState:
+        prefix = self._backbone.prefill(prefix_ids)
+        if self._backbone.device.type == "cuda":
+            torch.cuda.synchronize()  # or the prefill's time would be booked to the branches
+        return prefix
+
+    def _run_groups(
+        self,
+        prefix: PrefixState,
+        encoded: EncodedRequest,
+        groups: Sequence[Sequence[int]],
+        diagnostics: bool,
+    ) -> tuple[dict[int, BranchScores], int]:
+        """Run group after group; return every branch's answer by index, and tokens computed."""
+        found: dict[int, BranchScores] = {}
+        padded = 0
+        for group in groups:
+            decisions = [encoded.decisions[index] for index in group]
+            suffixes = [decision.suffix_ids for decision in decisions]
+            hidden = self._backbone.branches(prefix, suffixes)
+            padded += self._backbone.padded_tokens([len(s) for s in suffixes])
+            answers = self._read(hidden, decisions, diagnostics)
+            found.update(zip(group, answers, strict=True))
+        return found, padded
+
+    def _read(
+        self, hidden: Tensor, decisions: Sequence[EncodedDecision], diagnostics: bool
+    ) -> list[BranchScores]:
+        counts = [len(decision.slot_ids) for decision in decisions]
+        slots = self._head.logits(hidden)  # (B, 16)
+        masses: Sequence[float | None] = (
+            self._head.letter_mass(hidden, slots, counts) if diagnostics else [None] * len(counts)
+        )
+        rows = slots.tolist()
+        return [
+            (tuple(row[:count]), mass)
+            for row, count, mass in zip(rows, counts, masses, strict=True)
+        ]
+
+
+def _scores(
+    decision: Decision, encoded: EncodedRequest, index: int, branch: BranchScores
+) -> Scores:
+    logits, letter_mass = branch
+    row = encoded.decisions[index]
+    return Scores(
+        decision_id=decision.id,
+        option_ids=tuple(option.id for option in decision.options),
+        option_logits=logits,
+        probabilities=softmax(logits),
+        input_tokens=len(encoded.prefix_ids) + len(row.suffix_ids),
+        prompt_sha256=row.prompt_sha256,
+        letter_mass=letter_mass,
+    )
