@@ -1,6 +1,6 @@
 """One log line and one count for every answered request; knows nothing of how it was answered.
 
-The line holds only what we chose or counted: a known route, never the raw path, query or a body.
+Probes that succeed are counted only. The line holds only what we chose or counted: a known route, never the raw path, query or a body.
 """
 
 import logging
@@ -8,6 +8,7 @@ import re
 import time
 
 from semif_bento.api.exchange import Exchange
+from semif_bento.api.routes import PROBES
 from semif_bento.serving import metrics
 
 log = logging.getLogger(__name__)
@@ -24,7 +25,8 @@ def record(exchange: Exchange) -> None:
     """Log and count a request whose answer has been sent, or whose client has left."""
     code = exchange.code or "ok"
     metrics.REQUESTS.labels(exchange.route, code).inc()
-    log.info(
+    log.log(
+        logging.DEBUG if exchange.route in PROBES and code == "ok" else logging.INFO,
         "request_id=%s trace_id=%s method=%s route=%s status=%d code=%s seconds=%.4f"
         " bytes_in=%d bytes_out=%d",
         exchange.request_id,

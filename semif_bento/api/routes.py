@@ -20,14 +20,15 @@ class Route:
     body: type[BaseModel] | None = None
 
 
+PROBES = ("/livez", "/readyz", "/healthz")
+"""Asked every few seconds by whoever runs the process; their successes are not worth a log line."""
+
 _READ = ("GET", "HEAD")
 
 ROUTES: dict[str, Route] = {
     # BentoML's clients can only POST, so health answers both.
     "/health": Route((*_READ, "POST"), is_open=True, body=NoBody),
-    "/livez": Route(_READ, is_open=True),
-    "/readyz": Route(_READ, is_open=True),
-    "/healthz": Route(_READ, is_open=True),
+    **{path: Route(_READ, is_open=True) for path in PROBES},
     "/decide": Route(("POST",), body=DecideRequest),
     "/decide/shared": Route(("POST",), body=SharedRequest),
     "/metrics": Route(_READ),

@@ -60,7 +60,7 @@ def test_a_marker_sent_in_every_place_comes_out_nowhere_but_in_answers(client):
     client.get("/health", params={MARKER: MARKER}, headers={MARKER: MARKER, "User-Agent": MARKER})
     client.get("/health", headers={"X-Request-Id": f"{MARKER} {MARKER}", "traceparent": MARKER})
 
-    client.get("/livez", headers={"X-Request-Id": "the-last"})
+    client.get("/health", headers={"X-Request-Id": "the-last"})
     server.log_line("request_id=the-last ")
     assert all(error.status_code >= 400 for error in errors)
     seen = [error.text for error in errors] + [str(error.headers) for error in errors]
@@ -75,6 +75,14 @@ def test_an_unexpected_failure_is_logged_by_type_and_frame(client):
     client.post("/decide", content=body, headers=JSON)
     assert client.server.log_line("Scoring failed: ").endswith("KeyError")
     assert "scripted.py" in client.server.log()
+
+
+def test_probes_that_succeed_are_not_logged(client):
+    for path in ("/livez", "/readyz", "/healthz", "/health"):
+        client.get(path, headers={"X-Request-Id": f"probe{path.replace('/', '-')}"})
+    client.server.log_line("request_id=probe-health ")
+    assert "request_id=probe-livez" not in client.server.log()
+    assert "request_id=probe-readyz" not in client.server.log()
 
 
 def test_every_answered_request_is_one_line_with_its_ids_and_counts(client):
