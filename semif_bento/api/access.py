@@ -1,6 +1,7 @@
 """One log line and one count for every answered request; knows nothing of how it was answered.
 
-Probes that succeed are counted only. The line holds only what we chose or counted: a known route, never the raw path, query or a body.
+The line holds only what we chose or counted: a known route, never the raw path, a query or a body.
+Probes that succeed are counted and not logged.
 """
 
 import logging
