@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from semif_bento.errors import StartupError
 
@@ -90,7 +90,7 @@ class Settings:
         f"Pinned revision. Defaults to `{DEFAULT_REVISION}` for `{DEFAULT_MODEL}` and to the "
         "installed version for `package:`; required for everything else.",
     )
-    device: str = _setting(
+    device: Literal["cuda", "cpu"] = _setting(
         _one_of("cuda", "cpu"), "cuda", "`cuda` or `cpu`", "`cpu` only when set explicitly."
     )
     dtype: str = _setting(
@@ -108,7 +108,7 @@ class Settings:
         "MiB, 16 to 1048576",
         "Memory that the branches of a shared call may use at once, where no VRAM cap gives it.",
     )
-    branch_attention: str = _setting(
+    branch_attention: Literal["auto", "cascade", "views"] = _setting(
         _one_of("auto", "cascade", "views"),
         "auto",
         "`auto`, `cascade` or `views`",
@@ -133,9 +133,7 @@ class Settings:
     timeout_s: float = _setting(
         _number(0, 3600), 60.0, "seconds, over 0 to 3600", "Longest time from arrival to answer."
     )
-    calibration: Path | None = _setting(
-        _file, None, "path", "JSON file `{workload: temperature}`."
-    )
+    calibration: Path | None = _setting(_file, None, "path", "JSON file `{workload: temperature}`.")
     cache_dir: Path = _setting(
         Path,
         Path("~/.cache/semif-bento"),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
 from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.layout import padded_width
 from semif_bento.engine.meter import PeakMeter
@@ -24,7 +25,7 @@ PROBE_PREFIX_TOKENS = 64
 PROBE_GROUPS = ([64], [256], [64] * 4, [65] * 4, [20, 40, 70, 100, 130])
 """Suffix lengths of the groups that the cost is measured on."""
 WIDEST_TO_NARROWEST = 1.25
-"""Where a group is padded to its widest branch, the ratio of widths up to which branches join it."""
+"""Where groups are padded to their widest branch: the ratio of widths up to which one is joined."""
 
 
 LAYERS, MIXING = "layers", "mixing"

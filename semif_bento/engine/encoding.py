@@ -20,8 +20,10 @@ from semif_bento.protocol import (
     CRITERION_EDGE,
     LETTERS,
     SYSTEM_TEXT,
+    prompt_sha256,
     render_decision,
     render_evidence,
+    render_payload,
 )
 
 # Appended alone, this text must encode the same in front of any decision: it is where rows part.
@@ -126,21 +128,27 @@ class Encoder:
         Raises:
             StartupError: this tokenizer or its template cannot carry the protocol.
         """
+        prompt = ""
         for state, decision in _probes():
-            messages = _messages(render_evidence(state) + render_decision(decision))
-            prompt = render_chat(self._tokenizer, messages)
-            whole = self._markup(prompt)
-            try:
-                encoded = self._encode(ScoreRequest(state, (decision,)))
-            except InvalidRequest as exc:
-                raise StartupError(f"This tokenizer cannot carry the protocol. {exc}") from exc
-            if encoded.whole(0) != whole:
-                raise StartupError("Split encoding differs from whole encoding on this tokenizer.")
-            if encoded.decisions[0].prompt_sha256 != hashlib.sha256(prompt.encode()).hexdigest():
-                raise StartupError("The chat template does not keep the payload as it is.")
+            prompt = self._prove_split(state, decision)
+        ids = self._markup(prompt)
         for letter, slot_id in zip(LETTERS, self.slot_ids, strict=True):
-            if self._markup(prompt + letter) != (*whole, slot_id):
+            if self._markup(prompt + letter) != (*ids, slot_id):
                 raise StartupError(f"Appending {letter!r} to a prompt does not append its token.")
+
+    def _prove_split(self, state: JsonState, decision: Decision) -> str:
+        """Prove one probe row and return its rendered prompt."""
+        messages = _messages(render_payload(state, decision))
+        prompt = render_chat(self._tokenizer, messages)
+        try:
+            encoded = self._encode(ScoreRequest(state, (decision,)))
+        except InvalidRequest as exc:
+            raise StartupError(f"This tokenizer cannot carry the protocol. {exc}") from exc
+        if encoded.whole(0) != self._markup(prompt):
+            raise StartupError("Split encoding differs from whole encoding on this tokenizer.")
+        if encoded.decisions[0].prompt_sha256 != prompt_sha256(prompt):
+            raise StartupError("The chat template does not keep the payload as it is.")
+        return prompt
 
 
 def render_chat(tokenizer: PreTrainedTokenizerFast, messages: list[dict[str, str]]) -> str:
@@ -158,7 +166,7 @@ def _messages(payload: str) -> list[dict[str, str]]:
 
 
 def _split_template(tokenizer: PreTrainedTokenizerFast) -> tuple[str, str]:
-    payload = render_evidence("state") + render_decision(_probe("question", ("first", "second")))
+    payload = render_payload("state", _probe("question", ("first", "second")))
     prompt = render_chat(tokenizer, _messages(payload))
     if prompt.count(payload) != 1:
         raise StartupError("The chat template does not keep the payload as it is.")

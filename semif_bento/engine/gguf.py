@@ -61,9 +61,8 @@ def _convert(file: Path, dtype: str, out: Path) -> None:
     except (ValueError, KeyError, RuntimeError, ImportError, NotImplementedError) as exc:
         raise StartupError(f"The GGUF file cannot be loaded: {type(exc).__name__}: {exc}") from exc
     # The weights are plain now; a left-over quantization entry would make the copy unloadable.
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    model.hf_quantizer = None
+    vars(model.config).pop("quantization_config", None)
+    vars(model)["hf_quantizer"] = None
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
 

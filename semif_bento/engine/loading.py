@@ -1,7 +1,9 @@
 """Load a tokenizer and a whole checkpoint, or refuse; knows nothing of prompts or scoring."""
 
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -60,10 +62,9 @@ def load_model(directory: Path, dtype: str, device: str) -> PreTrainedModel:
         StartupError: unreadable files, an unknown architecture, weights that are missing,
             mismatched or unknown to the architecture, or a parameter on another device.
     """
-    common = {"local_files_only": True, "trust_remote_code": False}
     try:
-        config = transformers.AutoConfig.from_pretrained(directory, **common)
-        loader = transformers.AutoModelForCausalLM
+        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
+        loader: type[Any] = transformers.AutoModelForCausalLM
         if config.model_type in ("qwen3_5", "qwen3_5_text"):
             loader, config = transformers.Qwen3_5ForCausalLM, config.get_text_config()
         with warnings.catch_warnings():
@@ -74,7 +75,8 @@ def load_model(directory: Path, dtype: str, device: str) -> PreTrainedModel:
                 dtype=getattr(torch, dtype),
                 output_loading_info=True,
                 use_safetensors=True,
-                **common,
+                local_files_only=True,
+                trust_remote_code=False,
             )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as exc:
         raise StartupError(f"The model cannot be loaded: {_first_line(exc)}") from exc
@@ -84,7 +86,7 @@ def load_model(directory: Path, dtype: str, device: str) -> PreTrainedModel:
     return model
 
 
-def _refuse_partial(info: dict[str, object]) -> None:
+def _refuse_partial(info: dict[str, Iterable[object]]) -> None:
     unexpected = [k for k in _names(info, "unexpected_keys") if not k.startswith(UNUSED_PARTS)]
     faults = {
         "missing": _names(info, "missing_keys"),
@@ -97,9 +99,8 @@ def _refuse_partial(info: dict[str, object]) -> None:
         raise StartupError(f"The checkpoint did not load whole: {'; '.join(found)}.")
 
 
-def _names(info: dict[str, object], key: str) -> list[str]:
-    value = info.get(key) or ()
-    return sorted(str(name) for name in value)  # pyright: ignore[reportGeneralTypeIssues]
+def _names(info: dict[str, Iterable[object]], key: str) -> list[str]:
+    return sorted(str(name) for name in info.get(key) or ())
 
 
 def _refuse_misplaced(model: PreTrainedModel, device: str) -> None:

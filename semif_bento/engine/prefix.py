@@ -72,6 +72,7 @@ class ReadOnlyKeyValues(DynamicLayer):
 
     def __init__(self, prefix: KeyValues, count: int, with_prefix: bool) -> None:
         super().__init__()
+        self._prefix = prefix
         self.keys = prefix.keys.expand(count, -1, -1, -1)
         self.values = prefix.values.expand(count, -1, -1, -1)
         self.dtype, self.device = prefix.keys.dtype, prefix.keys.device
@@ -84,7 +85,10 @@ class ReadOnlyKeyValues(DynamicLayer):
         """Return what the layer attends to, (B, H_kv, S or P + S, D); nothing is stored."""
         if not self._with_prefix:
             return key_states, value_states
-        return cat([self.keys, key_states], dim=-2), cat([self.values, value_states], dim=-2)
+        count = key_states.shape[0]
+        keys = self._prefix.keys.expand(count, -1, -1, -1)
+        values = self._prefix.values.expand(count, -1, -1, -1)
+        return cat([keys, key_states], dim=-2), cat([values, value_states], dim=-2)
 
 
 class ReadOnlyStates(LinearAttentionLayer):
@@ -92,6 +96,7 @@ class ReadOnlyStates(LinearAttentionLayer):
 
     def __init__(self, prefix: RecurrentStates, count: int) -> None:
         super().__init__(1)
+        self._prefix = prefix
         self.dtype, self.device = prefix.conv.dtype, prefix.conv.device
         self.conv_states[0] = prefix.conv.expand(count, -1, -1)
         self.recurrent_states[0] = prefix.recurrent.expand(count, -1, -1, -1)
@@ -101,7 +106,8 @@ class ReadOnlyStates(LinearAttentionLayer):
 
     def update_conv_state(self, conv_states: Tensor, *args: object, **kwargs: object) -> Tensor:
         """Return the prefix's columns in front of the new ones; nothing is stored."""
-        return cat([self.conv_states[0], conv_states], dim=-1)
+        prefix = self._prefix.conv.expand(conv_states.shape[0], -1, -1)
+        return cat([prefix, conv_states], dim=-1)
 
     def update_recurrent_state(
         self, recurrent_states: Tensor, *args: object, **kwargs: object
@@ -162,9 +168,10 @@ def _layer(layer: object) -> KeyValues | RecurrentStates:
     if type(layer) is DynamicLayer and layer.keys is not None and layer.values is not None:
         return KeyValues(layer.keys, layer.values)
     if type(layer) is LinearAttentionLayer:
-        return RecurrentStates(
-            layer.conv_states[0], layer.recurrent_states[0], layer.conv_kernel_size[0]
-        )
+        conv, recurrent = layer.conv_states[0], layer.recurrent_states[0]
+        kernel_size = layer.conv_kernel_size[0]
+        if conv is not None and recurrent is not None and kernel_size is not None:
+            return RecurrentStates(conv, recurrent, kernel_size)
     raise StartupError(f"A {type(layer).__name__} cannot be shared between branches.")
 
 

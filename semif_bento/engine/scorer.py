@@ -13,9 +13,9 @@ from semif_bento.decisions import (
     Decision,
     DirectOutcome,
     ModelIdentity,
-    Scores,
     ScoreRequest,
     ScorerStatus,
+    Scores,
     SharedOutcome,
     SharedTiming,
 )

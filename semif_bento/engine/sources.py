@@ -1,4 +1,4 @@
-"""Where a model's files lie on this disk; knows nothing of torch, downloads or what is in the files."""
+"""Find a model's files on this disk; knows nothing of torch, downloads or what the files hold."""
 
 import importlib.metadata
 import re
