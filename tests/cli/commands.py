@@ -26,7 +26,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def run(
-    home: Path, *arguments: str, timeout_s: float = 120.0, **more: str
+    home: Path, *arguments: str, timeout_s: float = 400.0, **more: str
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [*COMMAND, *arguments],

@@ -6,7 +6,7 @@ from semif_bento.cli.sample import DECISION, SHARED
 
 
 def test_the_demo_decides_over_http_says_what_it_is_and_stops_its_server(tmp_path: Path) -> None:
-    done = run(tmp_path, "demo", timeout_s=180)
+    done = run(tmp_path, "demo")
 
     assert done.returncode == 0, done.stdout + done.stderr
     for word in ("probability", "logit", "tokens", "prompt sha256", "at chance"):
