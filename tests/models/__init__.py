@@ -1,0 +1,1 @@
+"""Small real models, a real vocabulary and generated rows that tests share."""
