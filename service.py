@@ -20,6 +20,8 @@ from semif_bento.settings import Settings
 # A worker that cannot start must end the server, not be respawned for ever behind an open socket.
 os.environ.setdefault("BENTOML_CONTAINERIZED", "1")
 os.environ.setdefault("BENTOML_DO_NOT_TRACK", "True")
+# OpenMP threads that spin while they wait take the cores that other tenants would compute on.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 @bentoml.service(

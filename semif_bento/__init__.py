@@ -1,3 +1,3 @@
-"""A typed decision over text by one forward pass, served over HTTP; this file holds the version only."""
+"""A typed decision over text by one forward pass, served over HTTP; here stands its version."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The hand-over types between the rooms, each defined once; knows nothing of HTTP, tokens or tensors.
+"""The hand-over types between the rooms, each defined once; knows nothing of HTTP or tensors.
 
 A request travels as ScoreRequest → (inside the engine: encoded request → branch logits) →
 DirectOutcome or SharedOutcome → response. Everything here is frozen.
@@ -21,7 +21,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A question with 2 to 16 options; option k answers to the k-th letter."""
+    """A question with 2 or more options; option k answers to the k-th letter."""
 
     id: str
     question: str
@@ -127,6 +127,7 @@ class ScorerStatus:
     reserved_gib: float
     linear_attention_kernels: str
     branch_attention: str
+    matrix_products: str
     branch_budget_mib: float
     prefix_cache: PrefixCacheStatus
 
@@ -134,17 +135,20 @@ class ScorerStatus:
 class Scorer(Protocol):
     """What the serving side calls. Not thread-safe: one call at a time, from one thread.
 
+    A decision may have up to `wide_slot_count` options; over `slot_count` its prompt is a wide one.
     `status` alone may be called from any thread at any time; it never waits for a call.
     """
 
     identity: ModelIdentity
     slot_count: int
+    wide_slot_count: int
 
     def direct(self, request: ScoreRequest) -> DirectOutcome:
         """Score the only decision of `request` by one whole forward, no cache involved.
 
         Raises:
-            InvalidRequest: the prompt is over the token limit, or its text cannot be encoded.
+            PromptTooLong: the prompt is over the token limit.
+            InvalidRequest: its text cannot be encoded, or it has more options than slots.
             OutOfMemory: the device ran out of memory; nothing of the call is kept.
             ScoringFailed: a logit is not finite, or anything else failed.
         """

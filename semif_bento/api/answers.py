@@ -77,6 +77,7 @@ class Answers:
             reserved_gib=status.reserved_gib,
             linear_attention_kernels=status.linear_attention_kernels,
             branch_attention=status.branch_attention,
+            matrix_products=status.matrix_products,
             branch_budget_mib=status.branch_budget_mib,
             prefix_cache=PrefixCache(**asdict(status.prefix_cache)),
             revision=model.revision,

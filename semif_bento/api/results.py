@@ -130,6 +130,7 @@ class Health(Wire):
     reserved_gib: float
     linear_attention_kernels: str
     branch_attention: str
+    matrix_products: str
     branch_budget_mib: float
     prefix_cache: PrefixCache
     revision: str

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import semif_bento
-from semif_bento.cli import demo, doctor, pull, readme, serve
+from semif_bento.cli import bench, demo, doctor, pull, readme, serve
 from semif_bento.errors import SemifError
 
 
@@ -40,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_doctor(commands)
     _add_pull(commands)
+    _add_bench(commands)
     _add_settings_table(commands)
     return parser
 
@@ -83,6 +84,25 @@ def _add_pull(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     summary = "fill the Hugging Face cache with the configured model and verify it"
     command = _add(commands, "pull", pull.run, summary)
     _add_env_file(command)
+
+
+def _add_bench(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "time scoring against SemIf's reference scorers, which must be installed"
+    command = _add(commands, "bench", bench.run, summary)
+    models = ("smollm2", "tiny-hybrid")
+    command.add_argument("--models", nargs="+", choices=models, default=models, metavar="MODEL")
+    command.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16")
+    command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    command.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
+    command.add_argument("--repeats", type=int, default=3, help="timed rounds a cell (default 3)")
+    command.add_argument(
+        "--budget-mib", type=int, default=512, help="byte budget of branches in MiB (default 512)"
+    )
+    command.add_argument("--quick", action="store_true", help="two sizes instead of twelve")
+    command.add_argument("--no-http", action="store_true", help="leave the HTTP overhead out")
+    command.add_argument(
+        "--calls", type=int, default=50, help="HTTP calls for the overhead (default 50)"
+    )
 
 
 def _add_settings_table(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

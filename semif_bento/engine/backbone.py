@@ -34,7 +34,9 @@ class Backbone:
         self.dtype = next(model.parameters()).dtype
         self.head = model.get_output_embeddings()
         twin = _twin(model)
+        self.matrix_products = "native"
         if not has_native_products(self.device, self.dtype):
+            self.matrix_products = "float32"
             widen_linears(twin.base_model)
         if branch_attention == "cascade":
             branch_delta_layers(twin.base_model)

@@ -49,6 +49,7 @@ class TorchScorer:
     ) -> None:
         self.identity = identity
         self.slot_count = len(encoder.slot_ids)
+        self.wide_slot_count = len(encoder.wide_slots.ids)
         self.guard = MemoryGuard(memory, prefix_cache)
         self._encoder, self._backbone, self._head = encoder, backbone, head
         self._budget, self._prefix_cache, self._memory = budget, prefix_cache, memory
@@ -73,6 +74,10 @@ class TorchScorer:
         """
         return self.guard.run(lambda: self._shared(request))
 
+    def forget_prefixes(self) -> None:
+        """Drop every cached prefix, so that the next shared call prefills."""
+        self._prefix_cache.clear()
+
     def status(self) -> ScorerStatus:
         """Report memory, kernels and cache figures; safe from any thread at any time."""
         return ScorerStatus(
@@ -81,6 +86,7 @@ class TorchScorer:
             reserved_gib=self._memory.reserved_bytes() / GIB,
             linear_attention_kernels=self._kernels,
             branch_attention=self._backbone.branch_attention,
+            matrix_products=self._backbone.matrix_products,
             branch_budget_mib=self._budget.budget_bytes / MIB,
             prefix_cache=self._prefix_cache.status(),
         )
@@ -164,15 +170,11 @@ class TorchScorer:
         self, hidden: Tensor, decisions: Sequence[EncodedDecision], diagnostics: bool
     ) -> list[BranchScores]:
         counts = [len(decision.slot_ids) for decision in decisions]
-        slots = self._head.logits(hidden)  # (B, 16)
+        rows = self._head.declared(hidden, counts)
         masses: Sequence[float | None] = (
-            self._head.letter_mass(hidden, slots, counts) if diagnostics else [None] * len(counts)
+            self._head.letter_mass(hidden, rows, counts) if diagnostics else [None] * len(counts)
         )
-        rows = slots.tolist()
-        return [
-            (tuple(row[:count]), mass)
-            for row, count, mass in zip(rows, counts, masses, strict=True)
-        ]
+        return [(tuple(row.tolist()), mass) for row, mass in zip(rows, masses, strict=True)]
 
 
 def _scores(

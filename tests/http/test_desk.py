@@ -36,7 +36,9 @@ class IdleScorer:
     shared = direct
 
     def status(self) -> ScorerStatus:
-        return ScorerStatus("idle", 0.0, 0.0, "none", "none", 0.0, PrefixCacheStatus(0, 0, 0, 0, 0))
+        return ScorerStatus(
+            "idle", 0.0, 0.0, "none", "none", "native", 0.0, PrefixCacheStatus(0, 0, 0, 0, 0)
+        )
 
 
 class Work:

@@ -55,7 +55,7 @@ class ScriptedScorer:
         """Report the counts where a real scorer reports its figures."""
         counts = f"calls={self.calls} ended={self.ended} overlaps={self.overlaps}"
         cache = PrefixCacheStatus(1, 2, 3, self.hits // 2, self.hits - self.hits // 2)
-        return ScorerStatus(counts, 0.5, 1.5, "none", "none", 16.0, cache)
+        return ScorerStatus(counts, 0.5, 1.5, "none", "none", "native", 16.0, cache)
 
     def _score(self, request: ScoreRequest) -> tuple[Scores, ...]:
         self.calls += 1

@@ -1,0 +1,1 @@
+"""Timings against SemIf's reference scorers in one process; knows nothing of HTTP or printing."""
