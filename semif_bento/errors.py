@@ -9,6 +9,7 @@
         ├── RequestTooLarge     413 request_too_large
         ├── UnsupportedMedia    415 unsupported_media_type
         ├── InvalidRequest      422 invalid_request
+        │   └── PromptTooLong   422 invalid_request
         ├── Overloaded          429 overloaded           (Retry-After)
         ├── ClientClosed        499 client_closed
         ├── ScoringFailed       500 scoring_failed
@@ -79,6 +80,10 @@ class InvalidRequest(RequestError):
     """The caller's input is wrong; the message says where and why."""
 
     status, code = 422, "invalid_request"
+
+
+class PromptTooLong(InvalidRequest):
+    """A prompt, or a request as a whole, is over its token limit."""
 
 
 class Overloaded(RequestError):

@@ -117,8 +117,20 @@ class CostModel:
 class BranchBudget:
     """A fixed number of bytes for a state and the branches that run on it at once."""
 
-    def __init__(self, cost: CostModel, budget_bytes: int, max_tokens: int) -> None:
+    def __init__(
+        self,
+        cost: CostModel,
+        budget_bytes: int,
+        max_tokens: int,
+        max_branches: int | None = None,
+    ) -> None:
         """Check that the budget holds every legal prompt.
+
+        Args:
+            cost: what a forward takes.
+            budget_bytes: what a state and its branches may take.
+            max_tokens: longest prompt.
+            max_branches: most branches of a group, however small they are; None for no limit.
 
         Raises:
             StartupError: it does not; the message says how much it takes.
@@ -132,6 +144,7 @@ class BranchBudget:
             )
         self.cost = cost
         self.budget_bytes = budget_bytes
+        self.max_branches = max_branches
 
     def groups(self, lengths: Sequence[int], prefix_tokens: int) -> list[list[int]]:
         """Split branches into groups that fit, shortest first.
@@ -155,6 +168,8 @@ class BranchBudget:
         return groups
 
     def _fits(self, lengths: Sequence[int], prefix_tokens: int, available: int) -> bool:
+        if self.max_branches is not None and len(lengths) > self.max_branches:
+            return False
         if self.cost.is_padded and lengths[-1] > lengths[0] * WIDEST_TO_NARROWEST:
             return False
         return self.cost.group_bytes(lengths, prefix_tokens) <= available

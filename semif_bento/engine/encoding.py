@@ -14,11 +14,12 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
-from semif_bento.engine.slots import prove_slots
-from semif_bento.errors import InvalidRequest, StartupError
+from semif_bento.engine.slots import SlotTable, find_wide_slots, prove_slots
+from semif_bento.errors import InvalidRequest, PromptTooLong, StartupError
 from semif_bento.protocol import (
     CRITERION_EDGE,
     LETTERS,
+    MAX_OPTIONS,
     SYSTEM_TEXT,
     prompt_sha256,
     render_decision,
@@ -56,18 +57,33 @@ class EncodedRequest:
 
 
 class Encoder:
-    """Encodes requests with one tokenizer; its template is rendered and proven once."""
+    """Encodes requests with one tokenizer; its template is rendered and proven once.
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, max_tokens: int) -> None:
+    Args:
+        tokenizer: with a chat template.
+        max_tokens: longest prompt.
+        max_request_tokens: most tokens of a request, its state counted once; None for no limit.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerFast,
+        max_tokens: int,
+        max_request_tokens: int | None = None,
+    ) -> None:
         self._tokenizer = tokenizer
         self._plain = _without_added_tokens(tokenizer)
         self._max_tokens = max_tokens
+        self._max_request_tokens = max_request_tokens
         self.slot_ids = prove_slots(tokenizer)
+        self.wide_slots = SlotTable(tuple(LETTERS), self.slot_ids)  # until more are proven
         self._head, self._tail = _split_template(tokenizer)
         self._head_ids = self._markup(self._head)
         self._tail_ids = self._markup(self._tail)
         self._edge_ids = self._text(EDGE_TAIL)
-        self._prove_template()
+        prompt = self._prove_template()
+        self.wide_slots = find_wide_slots(tokenizer, prompt)
+        self._prove_split(*_wide_probe(len(self.wide_slots.ids)))
 
     def encode(self, request: ScoreRequest) -> EncodedRequest:
         """Encode every decision of a request against its one state.
@@ -76,8 +92,10 @@ class Encoder:
             Ids such that prefix + suffix of each decision are exactly the ids of its whole prompt.
 
         Raises:
-            InvalidRequest: a prompt is over the token limit (with both counts), or a text cannot
-                be encoded (a lone surrogate).
+            PromptTooLong: a prompt, or all of them with their state counted once, is over its
+                limit (with both counts).
+            InvalidRequest: a decision has more options than there are slots, or a text cannot be
+                encoded (a lone surrogate).
         """
         try:
             return self._encode(request)
@@ -91,29 +109,48 @@ class Encoder:
             raise InvalidRequest("The end of the state cannot be told from the text after it.")
         prefix_hash = hashlib.sha256((self._head + evidence).encode())
         decisions = []
+        total = len(prefix_ids)
         for index, decision in enumerate(request.decisions):
-            suffix_ids, rest = self._suffix(decision)
-            self._refuse_long(index, len(prefix_ids) + len(suffix_ids))
+            slots = self._slots(index, decision)
+            suffix_ids, rest = self._suffix(decision, slots.letters)
+            total += len(suffix_ids)
+            self._refuse_long(index, len(prefix_ids) + len(suffix_ids), total)
             row_hash = prefix_hash.copy()
             row_hash.update((rest + self._tail).encode())
-            slots = self.slot_ids[: len(decision.options)]
-            decisions.append(EncodedDecision(suffix_ids, slots, row_hash.hexdigest()))
+            slot_ids = slots.ids[: len(decision.options)]
+            decisions.append(EncodedDecision(suffix_ids, slot_ids, row_hash.hexdigest()))
         return EncodedRequest(prefix_ids, tuple(decisions))
 
-    def _suffix(self, decision: Decision) -> tuple[tuple[int, ...], str]:
+    def _slots(self, index: int, decision: Decision) -> SlotTable:
+        count = len(decision.options)
+        if count <= MAX_OPTIONS:
+            return SlotTable(tuple(LETTERS), self.slot_ids)
+        if count <= len(self.wide_slots.ids):
+            return self.wide_slots
+        raise InvalidRequest(
+            f"Decision {index} has {count} options; this model has slots for "
+            f"{len(self.wide_slots.ids)}."
+        )
+
+    def _suffix(self, decision: Decision, letters: tuple[str, ...]) -> tuple[tuple[int, ...], str]:
         """Encode a decision's rest, and prove on this very text that the edge is a token border."""
-        rest = render_decision(decision)
+        rest = render_decision(decision, letters)
         joined = self._text(EDGE_TAIL + rest)
         edge = len(self._edge_ids)
         if joined[:edge] != self._edge_ids:
             raise InvalidRequest("A question's start cannot be told from the text before it.")
         return joined[edge:] + self._tail_ids, rest
 
-    def _refuse_long(self, index: int, tokens: int) -> None:
+    def _refuse_long(self, index: int, tokens: int, total: int) -> None:
         if tokens > self._max_tokens:
-            raise InvalidRequest(
+            raise PromptTooLong(
                 f"Decision {index} makes a prompt of {tokens} tokens; the limit is "
                 f"{self._max_tokens} and nothing is truncated."
+            )
+        if self._max_request_tokens is not None and total > self._max_request_tokens:
+            raise PromptTooLong(
+                f"The state and the first {index + 1} decisions make {total} tokens; the limit of "
+                f"a request is {self._max_request_tokens} and nothing is truncated."
             )
 
     def _text(self, text: str) -> tuple[int, ...]:
@@ -122,8 +159,11 @@ class Encoder:
     def _markup(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
-    def _prove_template(self) -> None:
+    def _prove_template(self) -> str:
         """Prove split encoding equal to whole encoding, and every letter's place after it.
+
+        Returns:
+            A rendered prompt.
 
         Raises:
             StartupError: this tokenizer or its template cannot carry the protocol.
@@ -135,11 +175,12 @@ class Encoder:
         for letter, slot_id in zip(LETTERS, self.slot_ids, strict=True):
             if self._markup(prompt + letter) != (*ids, slot_id):
                 raise StartupError(f"Appending {letter!r} to a prompt does not append its token.")
+        return prompt
 
     def _prove_split(self, state: JsonState, decision: Decision) -> str:
         """Prove one probe row and return its rendered prompt."""
-        messages = _messages(render_payload(state, decision))
-        prompt = render_chat(self._tokenizer, messages)
+        letters = self._slots(0, decision).letters
+        prompt = render_chat(self._tokenizer, _messages(render_payload(state, decision, letters)))
         try:
             encoded = self._encode(ScoreRequest(state, (decision,)))
         except InvalidRequest as exc:
@@ -200,3 +241,7 @@ def _probes() -> list[tuple[JsonState, Decision]]:
         (["a\n\n", {"b": "};"}, 12.5], odd),
         ("ends with a brace }", odd),
     ]
+
+
+def _wide_probe(option_count: int) -> tuple[JsonState, Decision]:
+    return "wide", _probe("Which one?", tuple(f"option {n}" for n in range(option_count)))

@@ -71,18 +71,23 @@ def prove_model(
             model may do more to its logits than one linear layer: soft-capping, scaling).
     """
     encoded = encoder.encode(ScoreRequest(PROBE_STATES[0], (_SHORT,)))
+    hidden = backbone.whole(encoded.whole(0))
     try:
-        ours = head.logits(backbone.whole(encoded.whole(0)))  # (1, 16)
+        ours = {head.slot_ids: head.logits(hidden)}  # (1, 16)
+        if head.wide_ids:
+            ours[head.wide_ids] = head.wide_logits(hidden)  # (1, N)
     except ScoringFailed as exc:
         raise StartupError(f"The warm-up decision does not score. {exc.message}") from None
     ids = torch.tensor([encoded.whole(0)], device=backbone.device)
     logits = model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1]
-    native = logits[:, list(encoder.slot_ids)].float().cpu()
-    distance, tolerance = relative_distance(ours, native), _tolerance(backbone)
-    if not distance <= tolerance:
-        raise StartupError(
-            f"Our scores differ from the model's own by {distance:.3g} (allowed: {tolerance:g})."
-        )
+    tolerance = _tolerance(backbone)
+    for slot_ids, found in ours.items():
+        distance = relative_distance(found, logits[:, list(slot_ids)].float().cpu())
+        if not distance <= tolerance:
+            raise StartupError(
+                f"Our scores differ from the model's own by {distance:.3g} (allowed: "
+                f"{tolerance:g})."
+            )
 
 
 def _tolerance(backbone: Backbone) -> float:

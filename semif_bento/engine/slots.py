@@ -1,9 +1,19 @@
 """The answer slots: each letter proven to be one token of its own; knows nothing of models."""
 
+from dataclasses import dataclass
+
 from transformers import PreTrainedTokenizerFast
 
 from semif_bento.errors import StartupError
-from semif_bento.protocol import LETTERS
+from semif_bento.protocol import LETTERS, MAX_WIDE_OPTIONS, wide_letters
+
+
+@dataclass(frozen=True, slots=True)
+class SlotTable:
+    """The letters that options go by, in order, and each one's token id."""
+
+    letters: tuple[str, ...]
+    ids: tuple[int, ...]
 
 
 def prove_slots(tokenizer: PreTrainedTokenizerFast) -> tuple[int, ...]:
@@ -17,10 +27,36 @@ def prove_slots(tokenizer: PreTrainedTokenizerFast) -> tuple[int, ...]:
     """
     slot_ids: list[int] = []
     for letter in LETTERS:
-        ids = tokenizer.encode(letter, add_special_tokens=False)
-        if len(ids) != 1 or tokenizer.decode(ids) != letter:
+        slot_id = _only_token(tokenizer, letter)
+        if slot_id is None:
             raise StartupError(f"The answer slot {letter!r} is not one token of this tokenizer.")
-        slot_ids.append(ids[0])
+        slot_ids.append(slot_id)
     if len(set(slot_ids)) != len(slot_ids):
         raise StartupError("Two answer slots share one token of this tokenizer.")
     return tuple(slot_ids)
+
+
+def find_wide_slots(tokenizer: PreTrainedTokenizerFast, prompt: str) -> SlotTable:
+    """Return the slots of wide prompts, up to 255: those of A to Z, AA to ZZ that hold.
+
+    A slot holds if it is exactly one token that decodes back to it, is no other slot's, and is
+    what appending it to `prompt` appends. The table begins with the letters of `prove_slots`,
+    which hold by then.
+    """
+    prompt_ids = tokenizer.encode(prompt, add_special_tokens=False)
+    found: dict[int, str] = {}
+    for letter in wide_letters():
+        slot_id = _only_token(tokenizer, letter)
+        if slot_id is None or slot_id in found:
+            continue
+        if tokenizer.encode(prompt + letter, add_special_tokens=False) == [*prompt_ids, slot_id]:
+            found[slot_id] = letter
+        if len(found) == MAX_WIDE_OPTIONS:
+            break
+    return SlotTable(tuple(found.values()), tuple(found))
+
+
+def _only_token(tokenizer: PreTrainedTokenizerFast, letter: str) -> int | None:
+    """Return the one token that a letter is and that decodes back to it, or None."""
+    ids = tokenizer.encode(letter, add_special_tokens=False)
+    return ids[0] if len(ids) == 1 and tokenizer.decode(ids) == letter else None

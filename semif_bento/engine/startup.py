@@ -90,15 +90,21 @@ def assemble_scorer(
     """
     memory: DeviceMemory = CudaMemory() if settings.device == "cuda" else CpuMemory()
     weight_bytes = memory.allocated_bytes()
-    encoder = Encoder(tokenizer, settings.max_tokens)
+    request_tokens = settings.max_tokens * settings.max_decisions
+    encoder = Encoder(tokenizer, settings.max_tokens, request_tokens)
     backbone = Backbone(model, choose_branch_attention(model, settings.branch_attention))
-    head = SlotHead(model.get_output_embeddings(), encoder.slot_ids)
+    head = SlotHead(model.get_output_embeddings(), encoder.slot_ids, encoder.wide_slots.ids)
     prove_model(model, backbone, head, encoder)
     prove_backbone(backbone, encoder)
     cost = measure_cost(backbone)
     cache_bytes = settings.prefix_cache_mib * MIB
     resting = weight_bytes + _idle_bytes(memory)
-    budget = BranchBudget(cost, _budget_bytes(settings, resting, cache_bytes), settings.max_tokens)
+    budget = BranchBudget(
+        cost,
+        _budget_bytes(settings, resting, cache_bytes),
+        settings.max_tokens,
+        settings.max_decisions,
+    )
     scorer = TorchScorer(
         identity=_identity(model, source, settings),
         encoder=encoder,
