@@ -14,7 +14,7 @@ KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/de
 READY := $(VENV)/.ready-$(KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bento lock clean
+.PHONY: help setup demo serve test check bench gpu-check bento lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,12 @@ check: $(READY)  ## check format, lint, types, import contracts, README table an
 	$(BIN)/semif-bento settings-table --check README.md
 	$(BIN)/python requirements/lock.py --check
 
+bench: $(READY)  ## time scoring against SemIf's reference scorers (an hour on two slow cores)
+	@$(BIN)/semif-bento bench
+
+gpu-check: $(READY)  ## prove on a CUDA card what no CPU can (fails without one)
+	$(BIN)/python -m pytest -m gpu -s tests/gpu
+
 bento: $(READY)  ## build the Bento
 	$(BIN)/bentoml build
 
@@ -45,7 +51,7 @@ lock: $(READY)  ## resolve pyproject.toml into requirements/*.lock anew
 	$(BIN)/python requirements/lock.py
 
 clean:  ## remove the environment and everything that was built
-	rm -rf $(VENV) build dist *.egg-info .cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --no-deps: a lock is the whole closure, so nothing may join it. torch alone goes through pip's
