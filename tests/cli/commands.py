@@ -11,7 +11,7 @@ COMMAND = (sys.executable, "-m", "semif_bento.cli.main")
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """Nothing of the caller's settings; the converted model is kept between runs."""
+    """Nothing of the caller's settings; the converted model is kept where a user's would be."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SEMIF_", "HF_", "BENTOML_"))}
     kept.pop("HOST", None)
     kept.pop("PORT", None)
@@ -20,7 +20,6 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         "BENTOML_HOME": str(home),
         "OMP_NUM_THREADS": "1",
         "CUDA_VISIBLE_DEVICES": "",
-        "SEMIF_CACHE_DIR": str(PROJECT / ".cache" / "semif-bento"),
         **more,
     }
 
