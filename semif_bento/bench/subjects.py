@@ -1,6 +1,7 @@
 """The models a benchmark runs on; knows nothing of requests or timing."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import transformers
@@ -70,7 +71,8 @@ def _tiny_hybrid(vocabulary: int, settings: Settings) -> PreTrainedModel:
     rows = int(HEAD_TO_BACKBONE * _backbone_parameters(model) / config.hidden_size)
     model.lm_head = torch.nn.Linear(config.hidden_size, rows, bias=False)
     torch.nn.init.normal_(model.lm_head.weight, std=0.05)
-    return torch.nn.Module.to(model, settings.device, getattr(torch, settings.dtype)).eval()
+    placed = torch.nn.Module.to(model, settings.device, getattr(torch, settings.dtype))
+    return cast(PreTrainedModel, placed.eval())
 
 
 def _backbone_parameters(model: PreTrainedModel) -> int:
