@@ -10,6 +10,7 @@ import os
 import statistics
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -44,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
     import transformers
 
     torch.set_num_threads(args.threads)
+    warnings.simplefilter("ignore", FutureWarning)  # the reference's own, about its library
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     report: dict[str, object] = {"threads": args.threads, "dtype": args.dtype}

@@ -63,6 +63,7 @@ class Encoder:
         tokenizer: with a chat template.
         max_tokens: longest prompt.
         max_request_tokens: most tokens of a request, its state counted once; None for no limit.
+        head_rows: logits that the model has; None where no model is at hand.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Encoder:
         tokenizer: PreTrainedTokenizerFast,
         max_tokens: int,
         max_request_tokens: int | None = None,
+        head_rows: int | None = None,
     ) -> None:
         self._tokenizer = tokenizer
         self._plain = _without_added_tokens(tokenizer)
@@ -82,7 +84,7 @@ class Encoder:
         self._tail_ids = self._markup(self._tail)
         self._edge_ids = self._text(EDGE_TAIL)
         prompt = self._prove_template()
-        self.wide_slots = find_wide_slots(tokenizer, prompt)
+        self.wide_slots = find_wide_slots(tokenizer, prompt, head_rows)
         self._prove_split(*_wide_probe(len(self.wide_slots.ids)))
 
     def encode(self, request: ScoreRequest) -> EncodedRequest:

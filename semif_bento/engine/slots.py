@@ -36,18 +36,23 @@ def prove_slots(tokenizer: PreTrainedTokenizerFast) -> tuple[int, ...]:
     return tuple(slot_ids)
 
 
-def find_wide_slots(tokenizer: PreTrainedTokenizerFast, prompt: str) -> SlotTable:
+def find_wide_slots(
+    tokenizer: PreTrainedTokenizerFast, prompt: str, head_rows: int | None = None
+) -> SlotTable:
     """Return the slots of wide prompts, up to 255: those of A to Z, AA to ZZ that hold.
 
-    A slot holds if it is exactly one token that decodes back to it, is no other slot's, and is
-    what appending it to `prompt` appends. The table begins with the letters of `prove_slots`,
-    which hold by then.
+    A slot holds if it is exactly one token that decodes back to it, is no other slot's, is what
+    appending it to `prompt` appends, and has a row in the model's head (of `head_rows` rows; a
+    tokenizer may know more tokens than the model has logits). The table begins with the letters of
+    `prove_slots`, which hold by then.
     """
     prompt_ids = tokenizer.encode(prompt, add_special_tokens=False)
     found: dict[int, str] = {}
     for letter in wide_letters():
         slot_id = _only_token(tokenizer, letter)
         if slot_id is None or slot_id in found:
+            continue
+        if head_rows is not None and slot_id >= head_rows:
             continue
         if tokenizer.encode(prompt + letter, add_special_tokens=False) == [*prompt_ids, slot_id]:
             found[slot_id] = letter

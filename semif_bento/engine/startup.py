@@ -2,6 +2,7 @@
 
 import logging
 import os
+from dataclasses import dataclass
 
 import torch
 import transformers
@@ -32,6 +33,15 @@ from semif_bento.settings import Settings
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedModel:
+    """A scorer, with the untouched model and the tokenizer that it was built around."""
+
+    scorer: TorchScorer
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerFast
+
+
 def open_scorer(settings: Settings) -> TorchScorer:
     """Load the model, prove it, warm it up, and return a scorer that is ready to serve.
 
@@ -39,6 +49,15 @@ def open_scorer(settings: Settings) -> TorchScorer:
 
     Raises:
         StartupError: anything of INV-3: the device, the files, the weights, the slots, or a proof.
+    """
+    return open_model(settings).scorer
+
+
+def open_model(settings: Settings) -> OpenedModel:
+    """Do what `open_scorer` does, and keep the untouched model beside the scorer.
+
+    Raises:
+        The same as `open_scorer`.
     """
     os.environ["HF_HUB_OFFLINE"] = "1"
     check_device(settings)
@@ -50,7 +69,8 @@ def open_scorer(settings: Settings) -> TorchScorer:
     tokenizer = load_tokenizer(directory)
     try:
         model = load_model(directory, settings.dtype, settings.device)
-        return assemble_scorer(model, tokenizer, source, settings)
+        scorer = assemble_scorer(model, tokenizer, source, settings)
+        return OpenedModel(scorer, model, tokenizer)
     except (torch.OutOfMemoryError, OutOfMemory) as exc:
         raise StartupError("The model does not fit on the device under its cap.") from exc
 
@@ -91,9 +111,11 @@ def assemble_scorer(
     memory: DeviceMemory = CudaMemory() if settings.device == "cuda" else CpuMemory()
     weight_bytes = memory.allocated_bytes()
     request_tokens = settings.max_tokens * settings.max_decisions
-    encoder = Encoder(tokenizer, settings.max_tokens, request_tokens)
+    model_head = model.get_output_embeddings()
+    head_rows = getattr(model_head, "out_features", None)
+    encoder = Encoder(tokenizer, settings.max_tokens, request_tokens, head_rows)
     backbone = Backbone(model, choose_branch_attention(model, settings.branch_attention))
-    head = SlotHead(model.get_output_embeddings(), encoder.slot_ids, encoder.wide_slots.ids)
+    head = SlotHead(model_head, encoder.slot_ids, encoder.wide_slots.ids)
     prove_model(model, backbone, head, encoder)
     prove_backbone(backbone, encoder)
     cost = measure_cost(backbone)
