@@ -100,9 +100,11 @@ class Encoder:
                 encoded (a lone surrogate).
         """
         try:
-            return self._encode(request)
+            encoded = self._encode(request)
         except UnicodeEncodeError:
             raise InvalidRequest("A text holds a lone surrogate and cannot be encoded.") from None
+        self._refuse_long(encoded)
+        return encoded
 
     def _encode(self, request: ScoreRequest) -> EncodedRequest:
         evidence = render_evidence(request.state)
@@ -111,12 +113,9 @@ class Encoder:
             raise InvalidRequest("The end of the state cannot be told from the text after it.")
         prefix_hash = hashlib.sha256((self._head + evidence).encode())
         decisions = []
-        total = len(prefix_ids)
         for index, decision in enumerate(request.decisions):
             slots = self._slots(index, decision)
             suffix_ids, rest = self._suffix(decision, slots.letters)
-            total += len(suffix_ids)
-            self._refuse_long(index, len(prefix_ids) + len(suffix_ids), total)
             row_hash = prefix_hash.copy()
             row_hash.update((rest + self._tail).encode())
             slot_ids = slots.ids[: len(decision.options)]
@@ -143,16 +142,20 @@ class Encoder:
             raise InvalidRequest("A question's start cannot be told from the text before it.")
         return joined[edge:] + self._tail_ids, rest
 
-    def _refuse_long(self, index: int, tokens: int, total: int) -> None:
-        if tokens > self._max_tokens:
-            raise PromptTooLong(
-                f"Decision {index} makes a prompt of {tokens} tokens; the limit is "
-                f"{self._max_tokens} and nothing is truncated."
-            )
+    def _refuse_long(self, encoded: EncodedRequest) -> None:
+        total = len(encoded.prefix_ids)
+        for index, decision in enumerate(encoded.decisions):
+            tokens = len(encoded.prefix_ids) + len(decision.suffix_ids)
+            total += len(decision.suffix_ids)
+            if tokens > self._max_tokens:
+                raise PromptTooLong(
+                    f"Decision {index} makes a prompt of {tokens} tokens; the limit is "
+                    f"{self._max_tokens} and nothing is truncated."
+                )
         if self._max_request_tokens is not None and total > self._max_request_tokens:
             raise PromptTooLong(
-                f"The state and the first {index + 1} decisions make {total} tokens; the limit of "
-                f"a request is {self._max_request_tokens} and nothing is truncated."
+                f"The state and its decisions make {total} tokens; the limit of a request is "
+                f"{self._max_request_tokens} and nothing is truncated."
             )
 
     def _text(self, text: str) -> tuple[int, ...]:
