@@ -20,12 +20,17 @@ from semif_bento.engine.delta import branch_delta_layers
 from semif_bento.engine.layout import BranchLayout
 from semif_bento.engine.linear import has_native_products, widen_linears
 from semif_bento.engine.prefix import PrefixState, new_cache
+from semif_bento.errors import StartupError
 
 BranchAttention = Literal["cascade", "views"]
 
 
 class Backbone:
-    """A model's layers without its head. Not thread-safe."""
+    """A model's layers without its head. Not thread-safe.
+
+    Raises:
+        StartupError: the architecture cannot run on torch's scaled-dot-product attention.
+    """
 
     def __init__(self, model: PreTrainedModel, branch_attention: BranchAttention) -> None:
         self.branch_attention: BranchAttention = branch_attention
@@ -40,7 +45,12 @@ class Backbone:
             widen_linears(twin.base_model)
         if branch_attention == "cascade":
             branch_delta_layers(twin.base_model)
-        twin.set_attn_implementation(CASCADE if branch_attention == "cascade" else "sdpa")
+        try:
+            twin.set_attn_implementation(CASCADE if branch_attention == "cascade" else "sdpa")
+        except ValueError:
+            raise StartupError(
+                f"{type(model).__name__} has no scaled-dot-product attention in transformers."
+            ) from None
         self._layers = twin.base_model
 
     def recurrent_layers(self) -> list[nn.Module]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from semif_bento.engine.gguf import converted_directory
@@ -78,7 +79,7 @@ def load_model(directory: Path, dtype: str, device: str) -> PreTrainedModel:
                 local_files_only=True,
                 trust_remote_code=False,
             )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as exc:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as exc:
         raise StartupError(f"The model cannot be loaded: {_first_line(exc)}") from exc
     _refuse_partial(info)
     model = model.to(device).eval()

@@ -15,9 +15,14 @@ from semif_bento.engine.scorer import TorchScorer
 
 
 class Followed(TorchDispatchMode):
-    """Follows every storage made within its `with` block; raises after the chosen operation."""
+    """Follows every storage made within its `with` block; raises after the chosen operation.
 
-    def __init__(self, fail_after: int | None = None, error: Exception | None = None) -> None:
+    The error is made when it is raised and kept by nobody here: it would keep its frames alive.
+    """
+
+    def __init__(
+        self, fail_after: int | None = None, error: Callable[[], Exception] = MemoryError
+    ) -> None:
         super().__init__()
         self.operations = 0
         self._fail_after, self._error = fail_after, error
@@ -34,8 +39,8 @@ class Followed(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         self._made += [weakref.ref(s) for s in _storages(result) if s._cdata not in given]
         self.operations += 1
-        if self.operations == self._fail_after and self._error is not None:
-            raise self._error
+        if self.operations == self._fail_after:
+            raise self._error()
         return result
 
 
@@ -60,9 +65,9 @@ class RecordingDevice:
 
 
 def failing(
-    function: Callable[..., Any], errors: dict[int, Exception], calls: list[int]
+    function: Callable[..., Any], errors: dict[int, Callable[[], Exception]], calls: list[int]
 ) -> Callable[..., Any]:
-    """Wrap a function: the real one runs, then its n-th call (from 1) raises `errors[n]`.
+    """Wrap a function: the real one runs, then its n-th call (from 1) raises `errors[n]()`.
 
     What it computed is still a local of the frame that raises, as in a real failure.
     """
@@ -71,7 +76,7 @@ def failing(
         result = function(*args, **kwargs)
         calls.append(len(calls) + 1)
         if calls[-1] in errors:
-            raise errors[calls[-1]]
+            raise errors[calls[-1]]()
         return result
 
     return wrapped
