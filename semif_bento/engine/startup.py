@@ -86,10 +86,11 @@ def check_device(settings: Settings) -> None:
     if not torch.cuda.is_available():
         raise StartupError("SEMIF_DEVICE=cuda, but torch sees no CUDA device.")
     major, minor = torch.cuda.get_device_capability(0)
-    architecture, known = f"sm_{major}{minor}", torch.cuda.get_arch_list()
-    if architecture not in known:
+    known = torch.cuda.get_arch_list()
+    # A kernel runs on cards of its own major version, from its own minor version on: sm_86 on 8.9.
+    if not any(f"sm_{major}{older}" in known for older in range(minor + 1)):
         raise StartupError(
-            f"torch {torch.__version__} has no kernels for {architecture}; it has "
+            f"torch {torch.__version__} has no kernels for sm_{major}{minor}; it has "
             f"{', '.join(known)}."
         )
 

@@ -228,13 +228,14 @@ def _card(monkeypatch, capability, kernels):
     return settings_for("bfloat16", device="cuda")
 
 
-@pytest.mark.parametrize("capability", [(12, 0), (7, 0), (9, 0)])
+@pytest.mark.parametrize("capability", [(12, 0), (7, 5), (9, 0), (8, 0)])
 def test_a_card_without_kernels_in_torch_is_refused_and_named(monkeypatch, capability):
-    settings = _card(monkeypatch, capability, ["sm_80", "sm_86"])
+    settings = _card(monkeypatch, capability, ["sm_86", "sm_100", "compute_90"])
     major, minor = capability
-    with pytest.raises(StartupError, match=rf"no kernels for sm_{major}{minor}; it has sm_80, sm_"):
+    with pytest.raises(StartupError, match=rf"no kernels for sm_{major}{minor}; it has sm_86, sm_"):
         check_device(settings)
 
 
-def test_a_card_with_kernels_in_torch_is_taken(monkeypatch):
-    check_device(_card(monkeypatch, (8, 6), ["sm_80", "sm_86"]))
+@pytest.mark.parametrize("capability", [(8, 6), (8, 9), (10, 0), (10, 3)])
+def test_a_card_whose_kernels_torch_has_is_taken(monkeypatch, capability):
+    check_device(_card(monkeypatch, capability, ["sm_86", "sm_100", "compute_90"]))
