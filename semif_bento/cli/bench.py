@@ -65,6 +65,7 @@ def _scorers(args: argparse.Namespace) -> dict[str, object]:
         dtype=args.dtype,
         max_tokens=MAX_TOKENS,
         branch_budget_mib=args.budget_mib,
+        branch_attention=args.branch_attention,
         prefix_cache_mib=1024,
         cache_dir=Path("~/.cache/semif-bento").expanduser(),
     )
