@@ -15,7 +15,13 @@ from typing import Protocol, TypeVar
 import torch
 
 from semif_bento.engine.prefix import PrefixCache
-from semif_bento.errors import OutOfMemory, RequestError, ScoringFailed, StartupError
+from semif_bento.errors import (
+    InvalidRequest,
+    OutOfMemory,
+    RequestError,
+    ScoringFailed,
+    StartupError,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +29,8 @@ T = TypeVar("T")
 
 GIB, MIB = 2**30, 2**20
 BURST_SLACK_BYTES = 512 * MIB
+# CUDA; torch's host allocator; cuBLAS and cuDNN status names; C++ standard library.
+OUT_OF_MEMORY_SIGNS = ("out of memory", "can't allocate memory", "alloc_failed", "bad_alloc")
 
 
 class DeviceMemory(Protocol):
@@ -122,15 +130,16 @@ class MemoryGuard:
                 exhaustion, ScoringFailed for every other exception.
         """
         result = self._attempt(call)
-        if isinstance(result, _Failure) and result.error is OutOfMemory:
-            held = self._prefix_cache.clear()
+        if _ran_out(result) and self._prefix_cache.clear():
             self._release_all()
-            if held:
-                result = self._attempt(call)
+            result = self._attempt(call)
         if not isinstance(result, _Failure):
             self._release_burst()
             return result
-        self._release_all()
+        if issubclass(result.error, InvalidRequest):
+            self._release_burst()  # refused before the device: no tensor to collect
+        else:
+            self._release_all()
         raise result.error(result.message)
 
     def _attempt(self, call: Callable[[], T]) -> T | _Failure:
@@ -156,12 +165,20 @@ class MemoryGuard:
             self._memory.release()
 
 
+def _ran_out(result: object) -> bool:
+    return isinstance(result, _Failure) and result.error is OutOfMemory
+
+
 def is_out_of_memory(exc: BaseException) -> bool:
-    """Tell memory exhaustion apart: torch's own error, and libraries that only say so in words."""
+    """Tell memory exhaustion apart: torch's own error, and libraries that only say so in words.
+
+    Words count in a RuntimeError alone, which is what torch makes of a library's error: another
+    exception may quote the request.
+    """
     if isinstance(exc, torch.OutOfMemoryError | MemoryError):
         return True
-    words = str(exc).lower()
-    return "out of memory" in words or "can't allocate memory" in words or "alloc_failed" in words
+    words = str(exc).lower() if isinstance(exc, RuntimeError) else ""
+    return any(sign in words for sign in OUT_OF_MEMORY_SIGNS)
 
 
 def _log_frames(exc: BaseException) -> None:
