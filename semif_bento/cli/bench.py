@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import httpx
 
 DECISIONS, STATE_TOKENS = (2, 8, 21, 64), (100, 1000, 3000)
-QUICK = ((21, 1000), (2, 3000))
+QUICK = ((21, 1000), (64, 3000), (2, 3000))
 PROMPT_TOKENS = 150
 MIB = 2**20
 HEADER = (
