@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 # The stamp names what was installed, so a changed lock asks for another stamp. It is removed first
 # and written last: a set-up that was killed leaves none, and the next one starts over.
-LOCKS := requirements/runtime.lock requirements/demo.lock requirements/dev.lock
+LOCKS := $(patsubst %,requirements/%.lock,runtime demo evidence dev)
 KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/dev/null | cksum | tr -d ' ')
 READY := $(VENV)/.ready-$(KEY)
 

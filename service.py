@@ -47,7 +47,10 @@ class SemIf:
         """Pass the gates that need no model; runs once, in the parent, before any worker."""
         bento.announce_worker_end()
         with bento.exit_on_startup_error():
-            load_calibration(bento.read_settings().calibration)
+            settings = bento.read_settings()
+            table = load_calibration(settings.calibration)
+            if settings.revision is not None:  # a package's own is known once it is loaded
+                table.require_model(settings.model, settings.revision)
 
     def __init__(self) -> None:
         with bento.exit_on_startup_error():
@@ -55,6 +58,7 @@ class SemIf:
             table = load_calibration(settings.calibration)
             self.desk = Desk(settings.max_waiting, settings.timeout_s)
             self.desk.open(lambda: self.open_scorer(settings))
+            table.require_model(self.desk.identity.source, self.desk.identity.revision)
         self.answers = Answers(settings, table, self.desk)
 
     @bentoml.on_shutdown

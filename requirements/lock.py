@@ -23,9 +23,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 HERE = Path(__file__).parent
-RUNTIME, DEMO, DEV = "runtime", "demo", "dev"
+RUNTIME, DEMO, EVIDENCE, DEV = "runtime", "demo", "evidence", "dev"
 # Each lock holds what its list adds to the locks before it, so they are installed together.
-LOCKS = (RUNTIME, DEMO, DEV)
+LOCKS = (RUNTIME, DEMO, EVIDENCE, DEV)
 WITHOUT_DEPENDENCIES = (DEMO,)
 # What the image installs: the whole closure of the runtime list with the CUDA build of torch, which
 # is the release itself; `===` shuts out an index's local builds (+cpu) of the same release.
@@ -106,7 +106,7 @@ def _sources() -> dict[str, list[str]]:
     """Return the direct requirements of each lock, in the order of `LOCKS`."""
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
     groups = project["dependency-groups"]
-    lists = {RUNTIME: project["project"]["dependencies"], DEMO: groups[DEMO], DEV: groups[DEV]}
+    lists = {RUNTIME: project["project"]["dependencies"], **groups}
     return {name: lists[name] for name in LOCKS}
 
 

@@ -6,13 +6,18 @@ Knows nothing of HTTP, the engine or how a temperature was fitted.
 import contextlib
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from semif_bento.errors import InvalidRequest, StartupError
-from semif_bento.protocol import softmax
+from semif_bento.protocol import PROMPT_VERSION, softmax
+
+ENGINE = "letter"
+"""What a temperature divides: the logits of option letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +29,40 @@ class CalibratedView:
     probabilities: tuple[float, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where a fitted temperature comes from.
+
+    `rows` labelled rows in `groups` groups, whose file had the SHA-256 `data_sha256`; figures in
+    0..1 except the NLL (nats), raw and at temperatures fitted without the row's own fold.
+    """
+
+    engine: str
+    model_source: str
+    model_revision: str
+    dtype: str
+    prompt_version: str
+    data_sha256: str
+    rows: int
+    groups: int
+    accuracy: float
+    nll_raw: float
+    nll_out_of_fold: float
+    brier_raw: float
+    brier_out_of_fold: float
+    ece_raw: float
+    ece_out_of_fold: float
+
+
 @dataclass(frozen=True, slots=True)
 class CalibrationTable:
-    """Temperatures by workload name; empty when no table is configured."""
+    """Temperatures by workload name, and where the fitted ones come from; empty when none is set.
+
+    A workload without provenance was written by hand: it binds to no model.
+    """
 
     temperatures: Mapping[str, float]
+    provenances: Mapping[str, Provenance] = field(default_factory=dict)
 
     @property
     def workloads(self) -> list[str]:
@@ -45,6 +79,21 @@ class CalibrationTable:
             known = ", ".join(self.workloads) or "none"
             raise InvalidRequest(f"The workload is unknown; known workloads: {known}.")
 
+    def require_model(self, source: str, revision: str) -> None:
+        """Refuse a model that a temperature of the table was not fitted for.
+
+        The data type does not count: the noise it adds is far below what a temperature corrects.
+
+        Raises:
+            StartupError: a workload was fitted for another source or revision; it is named.
+        """
+        for workload, fitted in sorted(self.provenances.items()):
+            if (fitted.model_source, fitted.model_revision) != (source, revision):
+                raise StartupError(
+                    f"SEMIF_CALIBRATION: {workload!r} was fitted for {fitted.model_source} at "
+                    f"{fitted.model_revision}, not for {source} at {revision}."
+                )
+
     def view(self, workload: str, option_logits: Sequence[float]) -> CalibratedView:
         """Return the calibrated probabilities of one decision.
 
@@ -59,21 +108,40 @@ class CalibrationTable:
 def load_calibration(path: Path | None) -> CalibrationTable:
     """Read `{workload: temperature}` from a JSON file; no path gives an empty table.
 
+    A value is a plain number, or what `semif-bento calibrate` writes:
+    `{"temperature": number, "provenance": {…}}` with exactly the keys of `Provenance`.
+
     Raises:
-        StartupError: unreadable file, not a JSON object, or a temperature that is not a finite
-            number above 0; the message names SEMIF_CALIBRATION and the workload.
+        StartupError: unreadable file, not a JSON object, a key twice, a temperature that is not a
+            finite number above 0, or a provenance that is malformed, of another prompt version or
+            of another engine; the message names SEMIF_CALIBRATION and the workload.
     """
     if path is None:
         return CalibrationTable(MappingProxyType({}))
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        table = json.loads(text, object_pairs_hook=_read_object)
     except (OSError, ValueError) as exc:
         raise StartupError(
             f"SEMIF_CALIBRATION cannot be read as JSON: {type(exc).__name__}."
         ) from exc
     if not isinstance(table, dict):
         raise StartupError("SEMIF_CALIBRATION must hold a JSON object of workload: temperature.")
-    return CalibrationTable(MappingProxyType({k: _temperature(k, v) for k, v in table.items()}))
+    temperatures: dict[str, float] = {}
+    provenances: dict[str, Provenance] = {}
+    for workload, value in table.items():
+        if isinstance(value, dict):
+            provenances[workload] = _provenance(workload, value)
+            value = value["temperature"]
+        temperatures[workload] = _temperature(workload, value)
+    return CalibrationTable(MappingProxyType(temperatures), MappingProxyType(provenances))
+
+
+def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
+    if twice:
+        raise StartupError(f"SEMIF_CALIBRATION holds {twice[0]!r} twice.")
+    return dict(pairs)
 
 
 def _temperature(workload: str, value: object) -> float:
@@ -88,3 +156,24 @@ def _temperature(workload: str, value: object) -> float:
             f"SEMIF_CALIBRATION: the temperature of {workload!r} must be a finite number above 0."
         )
     return temperature
+
+
+def _provenance(workload: str, entry: dict[str, Any]) -> Provenance:
+    found = entry.get("provenance")
+    types = {setting.name: setting.type for setting in fields(Provenance)}
+    if (
+        entry.keys() != {"temperature", "provenance"}
+        or not isinstance(found, dict)
+        or found.keys() != types.keys()
+        or any(type(found[name]) is not kind for name, kind in types.items())
+    ):
+        raise StartupError(
+            f"SEMIF_CALIBRATION: {workload!r} must hold `temperature` and a whole `provenance`."
+        )
+    for name, ours in (("engine", ENGINE), ("prompt_version", PROMPT_VERSION)):
+        if found[name] != ours:
+            raise StartupError(
+                f"SEMIF_CALIBRATION: {workload!r} was fitted for {name} {found[name]!r}, "
+                f"this is {ours!r}."
+            )
+    return Provenance(**found)

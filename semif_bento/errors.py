@@ -2,13 +2,18 @@
 
     SemifError
     ├── StartupError            the service must not start; one line, exit code 1
+    ├── EvidenceError           calibrate or accept cannot go on; what was scored is kept
     └── RequestError            one request fails; the process goes on
+        ├── UsageError          400 api_usage_error      (System One's routes only)
         ├── Unauthorized        401 unauthorized
+        │   └── TokenMissing    401 unauthorized         (403 on System One's routes)
         ├── NotFound            404 not_found
         ├── MethodNotAllowed    405 method_not_allowed
         ├── RequestTooLarge     413 request_too_large
         ├── UnsupportedMedia    415 unsupported_media_type
         ├── InvalidRequest      422 invalid_request
+        │   ├── MalformedJson   422 invalid_request
+        │   ├── InvalidShape    422 invalid_request      (System One's routes only)
         │   └── PromptTooLong   422 invalid_request
         ├── Overloaded          429 overloaded           (Retry-After)
         ├── ClientClosed        499 client_closed
@@ -16,8 +21,12 @@
         ├── OutOfMemory         503 out_of_memory        (Retry-After)
         └── ScoringTimeout      504 timeout
 
-A message is one plain sentence. It never holds text of a request, a path or a traceback.
+A message is one plain sentence. It never holds text of a request, a path or a traceback. What
+System One's routes say to their caller may repeat what the caller sent, as their contract asks.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 
 class SemifError(Exception):
@@ -26,6 +35,10 @@ class SemifError(Exception):
 
 class StartupError(SemifError):
     """The service must not start: a setting, a weight or a start-up proof is wrong."""
+
+
+class EvidenceError(SemifError):
+    """Calibration or acceptance cannot go on: bad input, a service that is gone or has changed."""
 
 
 class RequestError(SemifError):
@@ -46,10 +59,29 @@ class RequestError(SemifError):
         return str(self.args[0])
 
 
+class UsageError(RequestError):
+    """The body has the right shape and asks for what cannot be done.
+
+    Args:
+        message: for the caller; it may name the caller's own ids.
+        is_bare: whether the message stands alone on the wire, without a type beside it.
+    """
+
+    status, code = 400, "api_usage_error"
+
+    def __init__(self, message: str, *, is_bare: bool = False) -> None:
+        super().__init__(message)
+        self.is_bare = is_bare
+
+
 class Unauthorized(RequestError):
     """The bearer token is missing or wrong."""
 
     status, code = 401, "unauthorized"
+
+
+class TokenMissing(Unauthorized):
+    """There is no bearer token at all."""
 
 
 class NotFound(RequestError):
@@ -80,6 +112,26 @@ class InvalidRequest(RequestError):
     """The caller's input is wrong; the message says where and why."""
 
     status, code = 422, "invalid_request"
+
+
+class MalformedJson(InvalidRequest):
+    """The body is not JSON: the parser's reason, at a character counted from 0."""
+
+    def __init__(self, message: str, *, reason: str, position: int) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.position = position
+
+
+class InvalidShape(InvalidRequest):
+    """The body does not fit its schema: one detail for each fault, as pydantic words them.
+
+    The details go to the caller alone: they repeat what was sent.
+    """
+
+    def __init__(self, details: Sequence[dict[str, Any]]) -> None:
+        super().__init__("The body does not fit its schema.")
+        self.details = tuple(details)
 
 
 class PromptTooLong(InvalidRequest):

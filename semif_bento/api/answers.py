@@ -72,6 +72,7 @@ class Answers:
             max_tokens=self._settings.max_tokens,
             max_decisions=self._settings.max_decisions,
             workloads=self._table.workloads,
+            calibration=rendering.to_calibration(self._table),
             device_name=status.device_name,
             allocated_gib=status.allocated_gib,
             reserved_gib=status.reserved_gib,

@@ -10,10 +10,12 @@ from semif_bento.api.results import (
     DecisionResult,
     Diagnostics,
     Model,
+    Provenance,
     SharedDecisionResult,
     SharedModel,
     SharedResponse,
     Timing,
+    WorkloadCalibration,
 )
 from semif_bento.api.schema import DecideRequest, DecisionBody, SharedRequest
 from semif_bento.calibration import CalibrationTable
@@ -28,10 +30,11 @@ from semif_bento.decisions import (
 )
 from semif_bento.protocol import (
     DIRECT_READOUT,
-    NEAR_TIE_LOGITS,
     PROBABILITY_STATUS,
     PROMPT_VERSION,
     SHARED_READOUT,
+    is_near_tie,
+    margin,
 )
 
 
@@ -101,6 +104,18 @@ def to_shared_response(
     return SharedResponse(results=results, timing=Timing(**asdict(outcome.timing)))
 
 
+def to_calibration(table: CalibrationTable) -> dict[str, WorkloadCalibration]:
+    """Return what /health tells of each workload, in alphabetical order."""
+    rendered = {}
+    for workload in table.workloads:
+        fitted = table.provenances.get(workload)
+        rendered[workload] = WorkloadCalibration(
+            temperature=table.temperatures[workload],
+            provenance=Provenance(**asdict(fitted)) if fitted else None,
+        )
+    return rendered
+
+
 def _decision(body: DecideRequest | DecisionBody) -> Decision:
     options = tuple(Option(option.id, option.description) for option in body.options)
     return Decision(body.id, body.question, options)
@@ -120,10 +135,8 @@ def _calibrated(scores: Scores, table: CalibrationTable, workload: str | None) -
 def _diagnostics(scores: Scores, dtype: str) -> Diagnostics | None:
     if scores.letter_mass is None:
         return None
-    first, second = sorted(scores.probabilities, reverse=True)[:2]
-    top, next_best = sorted(scores.option_logits, reverse=True)[:2]
     return Diagnostics(
         letter_mass=scores.letter_mass,
-        margin=first - second,
-        near_tie=top - next_best <= NEAR_TIE_LOGITS[dtype],
+        margin=margin(scores.probabilities),
+        near_tie=is_near_tie(scores.option_logits, dtype),
     )

@@ -115,6 +115,33 @@ class PrefixCache(Wire):
     misses: int
 
 
+class Provenance(Wire):
+    """Where a fitted temperature comes from."""
+
+    engine: str
+    model_source: str
+    model_revision: str
+    dtype: str
+    prompt_version: str
+    data_sha256: str
+    rows: int
+    groups: int
+    accuracy: float
+    nll_raw: float
+    nll_out_of_fold: float
+    brier_raw: float
+    brier_out_of_fold: float
+    ece_raw: float
+    ece_out_of_fold: float
+
+
+class WorkloadCalibration(Wire):
+    """One workload's temperature; one that was written by hand has no provenance."""
+
+    temperature: float
+    provenance: Provenance | None = WHEN_ASKED
+
+
 class Health(Wire):
     """Answer of GET /health; `vram_cap_gib` is 0 without a cap."""
 
@@ -125,6 +152,7 @@ class Health(Wire):
     max_tokens: int
     max_decisions: int
     workloads: list[str]
+    calibration: dict[str, WorkloadCalibration]
     device_name: str
     allocated_gib: float
     reserved_gib: float

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import semif_bento
-from semif_bento.cli import bench, demo, doctor, pull, readme, serve
+from semif_bento.cli import accept, bench, calibrate, demo, doctor, pull, readme, serve
 from semif_bento.errors import SemifError
 
 
@@ -41,6 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_doctor(commands)
     _add_pull(commands)
     _add_bench(commands)
+    _add_calibrate(commands)
+    _add_accept(commands)
     _add_settings_table(commands)
     return parser
 
@@ -98,11 +100,54 @@ def _add_bench(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     command.add_argument(
         "--budget-mib", type=int, default=512, help="byte budget of branches in MiB (default 512)"
     )
-    command.add_argument("--quick", action="store_true", help="two sizes instead of twelve")
+    command.add_argument(
+        "--branch-attention",
+        choices=("auto", "cascade", "views"),
+        default="auto",
+        help="how branches read a shared state (default auto)",
+    )
+    command.add_argument("--quick", action="store_true", help="three sizes instead of twelve")
     command.add_argument("--no-http", action="store_true", help="leave the HTTP overhead out")
     command.add_argument(
         "--calls", type=int, default=50, help="HTTP calls for the overhead (default 50)"
     )
+
+
+def _add_calibrate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "fit a workload's temperature on labelled rows, and say what it is worth"
+    command = _add(commands, "calibrate", calibrate.run, summary)
+    command.add_argument("--workload", required=True, type=_name, help="the name requests send")
+    _add_path(
+        command, "--data", "JSONL of labelled rows (default: the decisions that ship with it)"
+    )
+    _add_path(command, "--table", "table to put the workload into (default: OUT/calibration.json)")
+    _add_examined(command, "calibration-WORKLOAD")
+    command.add_argument("--force", action="store_true", help="write a fit that is in doubt")
+
+
+def _add_accept(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "examine a deployment in six checks; exit code 1 when one does not pass"
+    command = _add(commands, "accept", accept.run, summary)
+    _add_path(command, "--rows", "JSONL of rows (default: the decisions that ship with it)")
+    _add_path(command, "--reference", "JSONL of SemIf's results (default: made with fastjev)")
+    _add_path(command, "--against", "report.json of an earlier run, to tell what moved")
+    _add_examined(command, "acceptance")
+    command.add_argument("--runs", type=_runs, default=5, help="timed runs, 3 or more (default 5)")
+    command.add_argument(
+        "--max-p50-ms", type=float, metavar="MS", help="bar for 21 criteria over a fresh state"
+    )
+
+
+def _add_examined(command: argparse.ArgumentParser, directory: str) -> None:
+    _add_env_file(command)
+    command.add_argument("--url", help="a running service; without it the model is loaded here")
+    _add_path(command, "--token-file", "the service's token (default: SEMIF_API_TOKEN)")
+    _add_path(command, "--out", f"folder of the reports (default: {directory})")
+    command.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
+
+
+def _add_path(command: argparse.ArgumentParser, name: str, help: str) -> None:
+    command.add_argument(name, type=Path, metavar="PATH", help=help)
 
 
 def _add_settings_table(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -134,6 +179,18 @@ def _add_env_file(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="read NAME=VALUE lines; the environment wins, a later file wins over an earlier",
     )
+
+
+def _name(text: str) -> str:
+    if not text or "/" in text or not text.isprintable():
+        raise argparse.ArgumentTypeError("a workload's name is printable and holds no slash")
+    return text
+
+
+def _runs(text: str) -> int:
+    if not text.isdecimal() or not 3 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError("runs are a number from 3 to 1000")
+    return int(text)
 
 
 def _port(text: str) -> int:

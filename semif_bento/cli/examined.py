@@ -1,0 +1,75 @@
+"""What `calibrate` and `accept` examine, from their arguments: a service, or a model in process.
+
+Knows nothing of what is examined about it.
+"""
+
+import argparse
+import importlib.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semif_bento.cli.environment import TOKEN, TOKEN_FILE, read_environment
+from semif_bento.cli.server import project_root
+from semif_bento.errors import EvidenceError
+from semif_bento.settings import Settings
+
+if TYPE_CHECKING:
+    from semif_bento.evidence.target import Target
+
+PACKAGES = ("httpx", "matplotlib", "numpy", "scipy", "tqdm")
+
+
+def require_packages(names: Sequence[str] = PACKAGES) -> None:
+    """Refuse to begin what cannot be finished.
+
+    Raises:
+        EvidenceError: a package of the dependency group `evidence` is not installed.
+    """
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise EvidenceError(
+            f"{', '.join(missing)} not installed; the dependency group `evidence` holds what this "
+            "command needs (make setup installs it)."
+        )
+
+
+def open_target(args: argparse.Namespace) -> "Target":
+    """Reach the service at `--url`, or load the configured model here.
+
+    Raises:
+        StartupError: a setting is wrong, or the model does not load.
+        EvidenceError: the service cannot be reached or refuses the token, or there is no token.
+    """
+    from semif_bento.evidence.target import open_local, open_service
+
+    if args.url:
+        return open_service(args.url, _read_token(args.token_file))
+    settings = read_settings(args)
+    print(f"loading {settings.model} on {settings.device} in {settings.dtype}", flush=True)
+    return open_local(settings)
+
+
+def read_settings(args: argparse.Namespace) -> Settings:
+    """Return the settings of the environment and the env files; the small model's without any.
+
+    Raises:
+        StartupError: a setting is wrong.
+    """
+    files = args.env_file
+    if not files and not os.environ.get("SEMIF_MODEL"):
+        files = [project_root() / "configs" / "local.env"]
+    return read_environment(os.environ, files).with_token().settings()
+
+
+def _read_token(file: Path | None) -> str:
+    file = file or (Path(os.environ[TOKEN_FILE]) if os.environ.get(TOKEN_FILE) else None)
+    if file is None:
+        if token := os.environ.get(TOKEN, "").strip():
+            return token
+        raise EvidenceError(f"--url needs a token: {TOKEN} in the environment, or --token-file.")
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeError) as exc:
+        raise EvidenceError(f"{file} cannot be read: {type(exc).__name__}.") from exc

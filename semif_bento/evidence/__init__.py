@@ -1,0 +1,1 @@
+"""Evidence for an operator: calibration and acceptance; knows nothing of argument parsing."""

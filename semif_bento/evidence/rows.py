@@ -1,0 +1,140 @@
+"""Rows to score, with their right options: read from JSONL, every malformed line named.
+
+Knows nothing of models, scoring or reports.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from semif_bento.api import complaints, strict_json
+from semif_bento.api.schema import DecideRequest
+from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
+from semif_bento.errors import EvidenceError, InvalidRequest
+
+NOT_OF_A_ROW = ("workload", "diagnostics")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One decision over one state, as POST /decide takes it.
+
+    `answer` is the id of the right option, or None where nobody labelled it. Rows of one `group`
+    say the same in other words, so they are never split between fitting and measuring; a row
+    without a group is a group of its own. `tags` name slices of the data.
+    """
+
+    line: int
+    state: JsonState
+    decision: Decision
+    answer: str | None
+    group: str
+    tags: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def sha256(self) -> str:
+        """Return the hash of what is asked: state, question and options in their order."""
+        options = [[option.id, option.description] for option in self.decision.options]
+        asked = json.dumps([self.state, self.decision.question, options])
+        return hashlib.sha256(asked.encode()).hexdigest()
+
+    @property
+    def answer_index(self) -> int:
+        """Return the right option's place.
+
+        Raises:
+            ValueError: the row is not labelled.
+        """
+        return [option.id for option in self.decision.options].index(str(self.answer))
+
+    def request(self) -> ScoreRequest:
+        """Return the row as the scorer takes it."""
+        return ScoreRequest(self.state, (self.decision,))
+
+
+@dataclass(frozen=True, slots=True)
+class RowFile:
+    """What a file held: its rows, one sentence for each malformed line, the hash of its bytes."""
+
+    rows: tuple[Row, ...]
+    complaints: tuple[str, ...]
+    sha256: str
+
+
+def read_rows(path: Path, *, labelled: bool) -> RowFile:
+    """Read one row a line; blank lines say nothing.
+
+    A line is a POST /decide body without `workload` and `diagnostics`, and may have `answer` (an
+    option's id), `group` (a nonempty string) and `tags` (an object of strings).
+
+    Args:
+        path: a JSONL file in UTF-8.
+        labelled: whether a row without `answer` is malformed.
+
+    Raises:
+        EvidenceError: the file cannot be read, or holds no good row at all.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as exc:
+        raise EvidenceError(f"{path} cannot be read: {exc.strerror}.") from exc
+    rows: list[Row] = []
+    faults: list[str] = []
+    ids: set[str] = set()
+    for number, line in _lines(content):
+        try:
+            row = _read_row(number, line, labelled)
+            if row.decision.id in ids:
+                raise InvalidRequest("`id` stands on an earlier line too.")
+        except InvalidRequest as exc:
+            faults.append(f"line {number}: {exc.message}")
+            continue
+        ids.add(row.decision.id)
+        rows.append(row)
+    if not rows:
+        reason = f" ({faults[0]})" if faults else ""
+        raise EvidenceError(f"{path} holds no row that can be scored{reason}.")
+    return RowFile(tuple(rows), tuple(faults), hashlib.sha256(content).hexdigest())
+
+
+def bundled_rows() -> Path:
+    """Return the path of the decisions that ship with the product, all labelled."""
+    return Path(str(resources.files("semif_bento.evidence") / "data" / "decisions.jsonl"))
+
+
+def _lines(content: bytes) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.strip():
+            yield number, line
+
+
+def _read_row(number: int, line: bytes, labelled: bool) -> Row:
+    value = strict_json.parse(line)
+    if not isinstance(value, dict):
+        raise InvalidRequest("The row must be an object.")
+    for key in NOT_OF_A_ROW:
+        if key in value:
+            raise InvalidRequest(f"`{key}` does not belong to a row.")
+    answer, group, tags = (value.pop(key, None) for key in ("answer", "group", "tags"))
+    body = complaints.check(DecideRequest, value)
+    options = tuple(Option(option.id, option.description) for option in body.options)
+    _check_labels(answer, group, tags, labelled, {option.id for option in options})
+    decision = Decision(body.id, body.question, options)
+    return Row(number, body.state, decision, answer, group or f"line {number}", tags or {})
+
+
+def _check_labels(answer: Any, group: Any, tags: Any, labelled: bool, options: set[str]) -> None:
+    if answer is None and labelled:
+        raise InvalidRequest("`answer` is missing.")
+    if answer is not None and (not isinstance(answer, str) or answer not in options):
+        raise InvalidRequest("`answer` must be the id of one of the options.")
+    if group is not None and (not isinstance(group, str) or not group):
+        raise InvalidRequest("`group` must be a nonempty string.")
+    if tags is not None and not (
+        isinstance(tags, dict) and all(isinstance(value, str) for value in tags.values())
+    ):
+        raise InvalidRequest("`tags` must be an object of strings.")

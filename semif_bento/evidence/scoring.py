@@ -1,0 +1,58 @@
+"""Score rows one after the other, with a progress bar and a journal.
+
+Knows nothing of where the scorer runs or what the answers are for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tqdm import tqdm
+
+from semif_bento.decisions import Scorer, Scores
+from semif_bento.errors import InvalidRequest
+from semif_bento.evidence.journal import Journal
+from semif_bento.evidence.rows import Row
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRows:
+    """Rows with their answers, in one order; and one sentence for each row that was refused."""
+
+    rows: tuple[Row, ...]
+    scores: tuple[Scores, ...]
+    complaints: tuple[str, ...] = ()
+
+
+def score_rows(
+    scorer: Scorer, rows: Sequence[Row], title: str, journal: Journal | None = None
+) -> ScoredRows:
+    """Score every row by a direct call; a row that stands in the journal is not scored again.
+
+    A row that the scorer refuses (over the token limit, say) is listed and left out.
+
+    Args:
+        scorer: what answers.
+        rows: what is asked.
+        title: what the progress bar on stderr says.
+        journal: where answers are found and kept; None scores every row anew.
+
+    Raises:
+        RequestError: the scorer failed; what was scored stands in the journal.
+        EvidenceError: the service failed or changed; the same holds.
+    """
+    kept: list[Row] = []
+    scores: list[Scores] = []
+    complaints: list[str] = []
+    for row in tqdm(rows, desc=title, unit="row"):
+        found = journal.get(row) if journal else None
+        if found is None:
+            try:
+                found = scorer.direct(row.request()).scores
+            except InvalidRequest as exc:
+                complaints.append(f"line {row.line}: {exc.message}")
+                continue
+            if journal:
+                journal.add(row, found)
+        kept.append(row)
+        scores.append(found)
+    return ScoredRows(tuple(kept), tuple(scores), tuple(complaints))

@@ -1,0 +1,175 @@
+"""A running service as a scorer, asked over HTTP; knows nothing of what the answers are for."""
+
+import time
+from typing import Any
+
+import httpx
+
+from semif_bento.decisions import (
+    Decision,
+    DirectOutcome,
+    ModelIdentity,
+    Option,
+    PrefixCacheStatus,
+    ScoreRequest,
+    ScorerStatus,
+    Scores,
+    SharedOutcome,
+    SharedTiming,
+)
+from semif_bento.errors import EvidenceError, InvalidRequest
+
+TRIES = 6
+LONGEST_WAIT_S = 10.0
+TIMEOUT_S = 600.0
+PROBE = ScoreRequest(
+    "The lamp is on.",
+    (
+        Decision(
+            "probe",
+            "Is the lamp on?",
+            (Option("yes", "The lamp is on"), Option("no", "The lamp is off")),
+        ),
+    ),
+)
+
+
+class ServiceScorer:
+    """Scores through POST /decide and /decide/shared of one service. Not thread-safe.
+
+    Every answer must come from the model that answered first. A full queue or a device out of
+    memory is waited for, as `Retry-After` says, a few times.
+
+    Args:
+        url: where the service listens, without a path.
+        token: its bearer token.
+
+    Raises:
+        EvidenceError: as `direct` raises it.
+    """
+
+    slot_count = 16
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=httpx.Timeout(TIMEOUT_S, connect=10.0),
+            trust_env=httpx.URL(self.url).host not in ("127.0.0.1", "::1", "localhost"),
+        )
+        self.health: dict[str, Any] = self._send("GET", "/health", None)
+        self.identity = _identity(self._send("POST", "/decide", _direct_body(PROBE)))
+
+    def direct(self, request: ScoreRequest) -> DirectOutcome:
+        """Ask POST /decide.
+
+        Raises:
+            InvalidRequest: the service refuses the row (422).
+            EvidenceError: the service is gone, refuses the token, fails, or runs another model.
+        """
+        answer = self._ask("/decide", _direct_body(request))
+        self._require_same_model(answer)
+        return DirectOutcome(_scores(answer), answer["forward_seconds"], answer["total_seconds"])
+
+    def shared(self, request: ScoreRequest) -> SharedOutcome:
+        """Ask POST /decide/shared.
+
+        Raises:
+            The same as `direct`.
+        """
+        decisions = [_decision_body(decision) for decision in request.decisions]
+        answer = self._ask("/decide/shared", {"state": request.state, "decisions": decisions})
+        for result in answer["results"]:
+            self._require_same_model(result)
+        return SharedOutcome(
+            tuple(map(_scores, answer["results"])),
+            SharedTiming(**answer["timing"]),
+            answer["results"][0]["model"]["serving_config"],
+        )
+
+    def status(self) -> ScorerStatus:
+        """Return what GET /health tells now.
+
+        Raises:
+            EvidenceError: the service is gone.
+        """
+        health = self._send("GET", "/health", None)
+        return ScorerStatus(
+            health["device_name"],
+            health["allocated_gib"],
+            health["reserved_gib"],
+            health["linear_attention_kernels"],
+            health["branch_attention"],
+            health["branch_budget_mib"],
+            PrefixCacheStatus(**health["prefix_cache"]),
+        )
+
+    def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        return self._send("POST", path, body)
+
+    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+        for left in reversed(range(TRIES)):
+            try:
+                answer = self._http.request(method, path, json=body)
+            except httpx.HTTPError as exc:
+                raise EvidenceError(
+                    f"The service at {self.url} cannot be reached: {type(exc).__name__}."
+                ) from exc
+            if answer.status_code not in (429, 503) or not left:
+                return self._read(answer)
+            time.sleep(_wait_s(answer))
+        raise AssertionError("unreachable")
+
+    def _read(self, answer: httpx.Response) -> dict[str, Any]:
+        try:
+            value = answer.json()
+            if answer.status_code == 200:
+                return value
+            message = value["error"]["message"]
+        except (ValueError, KeyError, TypeError):
+            message = "its answer is not of this service"
+        if answer.status_code == 401:
+            raise EvidenceError(f"The service at {self.url} refuses the token.")
+        if answer.status_code == 422:
+            raise InvalidRequest(message)
+        raise EvidenceError(f"The service at {self.url} answered {answer.status_code}: {message}")
+
+    def _require_same_model(self, answer: dict[str, Any]) -> None:
+        found = _identity(answer)
+        if found != self.identity:
+            raise EvidenceError(
+                f"The service changed its model: {found.source} at {found.revision} answers, it "
+                f"was {self.identity.source} at {self.identity.revision}. What was scored is kept."
+            )
+
+
+def _wait_s(answer: httpx.Response) -> float:
+    asked = answer.headers.get("Retry-After", "1")
+    return min(float(asked) if asked.isdecimal() else 1.0, LONGEST_WAIT_S)
+
+
+def _direct_body(request: ScoreRequest) -> dict[str, Any]:
+    [decision] = request.decisions
+    return {"state": request.state, **_decision_body(decision)}
+
+
+def _decision_body(decision: Decision) -> dict[str, Any]:
+    options = [{"id": option.id, "description": option.description} for option in decision.options]
+    return {"id": decision.id, "question": decision.question, "options": options}
+
+
+def _identity(result: dict[str, Any]) -> ModelIdentity:
+    facts = {key: value for key, value in result["model"].items() if key != "serving_config"}
+    return ModelIdentity(**facts)
+
+
+def _scores(result: dict[str, Any]) -> Scores:
+    return Scores(
+        result["id"],
+        tuple(result["option_ids"]),
+        tuple(result["option_logits"]),
+        tuple(result["probabilities"]),
+        result["input_tokens"],
+        result["prompt_sha256"],
+    )
