@@ -1,11 +1,18 @@
 """Guards that tests of the engine put around it."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+from models.loaded import LoadedModel, build_tiny_qwen
 
 from semif_bento.engine.backbone import Backbone
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+    from semif_bento.engine.scorer import TorchScorer
 
 LOOPBACK = ("127.", "::1", "localhost")
 
@@ -49,3 +56,16 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(Backbone, name, counted)
     return runs
+
+
+@pytest.fixture(scope="session")
+def small_scorer(
+    qwen_tokenizer: "PreTrainedTokenizerFast", assemble: "Callable[..., TorchScorer]"
+) -> "TorchScorer":
+    """A scorer around a hybrid model small enough to ask thousands of times, in float32.
+
+    Tests may empty its prefix cache and give it another guard or budget; never rely on either.
+    """
+    shape = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2}
+    model = build_tiny_qwen(**shape, layer_types=["linear_attention", "full_attention"])
+    return assemble(LoadedModel(model, qwen_tokenizer, "float32"), max_tokens=4096)

@@ -1,4 +1,4 @@
-"""A call that fails leaves nothing on the device, whatever failed and wherever; the next is right."""
+"""A call that fails leaves nothing on the device, wherever it failed; the next one is right."""
 
 import gc
 import logging
@@ -6,7 +6,6 @@ import logging
 import pytest
 import torch
 from models.faults import Followed, RecordingDevice, failing, narrow
-from models.loaded import LoadedModel, build_tiny_qwen
 from models.rows import generate, request_of
 
 from semif_bento.decisions import ScoreRequest
@@ -46,17 +45,12 @@ EXHAUSTIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def assembled(qwen_tokenizer, assemble):
-    """A scorer around a model small enough to run hundreds of times; diagnostics read 4,096 rows."""
-    shape = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2}
-    model = build_tiny_qwen(**shape, layer_types=["linear_attention", "full_attention"])
-    scorer = assemble(LoadedModel(model, qwen_tokenizer, "float32"), max_tokens=4096)
-    narrow(scorer, SHARED, branches=2)
-    assert scorer.shared(SHARED).timing.branch_groups == GROUPS
+@pytest.fixture(scope="module", autouse=True)
+def quick_collections():
+    """Collections after failures would walk everything that is imported."""
     gc.collect()
-    gc.freeze()  # a collection after each failure would walk everything that is imported
-    yield scorer
+    gc.freeze()
+    yield
     gc.unfreeze()
 
 
@@ -66,12 +60,13 @@ def device():
 
 
 @pytest.fixture
-def scorer(assembled, device):
-    """The scorer with an empty prefix cache, guarded on a device that records its releases."""
-    assembled.forget_prefixes()
-    assembled.guard = MemoryGuard(device, assembled._prefix_cache)
-    assembled.guard.fix_baseline()
-    return assembled
+def scorer(small_scorer, device):
+    """A scorer with an empty prefix cache, guarded on a device that records its releases."""
+    narrow(small_scorer, SHARED, branches=2)
+    small_scorer.forget_prefixes()
+    small_scorer.guard = MemoryGuard(device, small_scorer._prefix_cache)
+    small_scorer.guard.fix_baseline()
+    return small_scorer
 
 
 def call(scorer, mode, request=None):
@@ -141,7 +136,7 @@ def test_no_tensor_survives_a_failure_at_any_operation(scorer, device, mode):
 
 def test_what_a_successful_call_keeps_is_its_prefix_alone(scorer):
     with Followed() as followed:
-        scorer.shared(SHARED)
+        assert scorer.shared(SHARED).timing.branch_groups == GROUPS
     gc.collect()
     assert followed.alive() == 4  # keys, values, convolution state, recurrent state
     scorer.forget_prefixes()
