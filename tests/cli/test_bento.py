@@ -48,9 +48,9 @@ def test_a_bento_holds_the_service_and_its_package_and_nothing_else(bento: Path)
     assert packed == modules | others
 
 
-def test_a_bento_installs_exactly_the_runtime_lock(bento: Path) -> None:
+def test_a_bento_installs_exactly_the_cuda_lock(bento: Path) -> None:
     asked = _pins(bento / "env" / "python" / "requirements.txt")
-    assert asked == _pins(PROJECT / "requirements" / "runtime.lock")
+    assert asked == _pins(PROJECT / "requirements" / "cuda.lock")
     assert not any("smollm2" in pin or "pytest" in pin for pin in asked)
 
 

@@ -1,0 +1,223 @@
+"""What the image's check stands on: engine, base image, two builds, demo weights, one container.
+
+Everything lies in one scratch folder with a container storage of its own, which goes away with the
+session, however that ends. Figures that tests measure are printed last.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from image import debian
+from image.build import PROJECT, build_image
+from image.container import Container, podman
+from image.engine import Engine
+from semif_bento.cli.environment import read_env_file
+from semif_bento.engine.loading import model_directory
+from semif_bento.engine.sources import locate
+
+SESSION_LIMIT_S = 1200
+READY_LIMIT_S = 180
+TOKEN = "image-check-token-0123456789-0123456789"  # never in the image, as one test shows
+USER = 1034  # BentoML's user
+STORAGE = '[storage]\ndriver = "overlay"\ngraphroot = "{0}/graph"\nrunroot = "{0}/run"\n'
+# Both limits are named, or `podman run` asks for higher ones than a fenced-in host may give.
+CONTAINERS = """\
+[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+"""
+PLANTED = (".env", "configs/production.env", "semif_bento/token.txt", "semif_bento/x.safetensors")
+FIGURES = pytest.StashKey[dict[str, str]]()
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """An image, what its layers are, and how long it took."""
+
+    tag: str
+    seconds: float
+    layers: list[str] = field(default_factory=list)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[FIGURES] = {}
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    for name, value in config.stash[FIGURES].items():
+        terminalreporter.write_line(f"{name:<28} {value}")
+
+
+@pytest.fixture(scope="session")
+def figures(request: pytest.FixtureRequest) -> dict[str, str]:
+    return request.config.stash[FIGURES]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bounded() -> Iterator[None]:
+    """End in an orderly way when the time is over or the run is told to end."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        pytest.exit(f"image-check ended by {signal.Signals(number).name}", returncode=1)
+
+    for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    signal.alarm(SESSION_LIMIT_S)
+    yield
+    signal.alarm(0)
+
+
+@pytest.fixture(scope="session")
+def scratch(bounded: None) -> Iterator[Path]:
+    """A folder that holds everything, with podman pointed to a storage inside of it."""
+    try:
+        debian.install_tools()
+    except debian.Unfit as exc:
+        pytest.exit(str(exc), returncode=1)
+    folder = Path(tempfile.mkdtemp(prefix="semif-image-check-"))
+    (folder / "storage.conf").write_text(STORAGE.format(folder))
+    (folder / "containers.conf").write_text(CONTAINERS)
+    patch = pytest.MonkeyPatch()
+    patch.setenv("CONTAINERS_STORAGE_CONF", str(folder / "storage.conf"))
+    patch.setenv("CONTAINERS_CONF", str(folder / "containers.conf"))
+    patch.setenv("BUILDAH_ISOLATION", "chroot")
+    patch.setenv("TMPDIR", str(folder))
+    patch.setattr(tempfile, "tempdir", None)
+    try:
+        yield folder
+        podman("rm", "--all", "--force", "--time", "0")
+    finally:
+        patch.undo()
+        _unmount_below(folder)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def base(scratch: Path, figures: dict[str, str]) -> str:
+    """A stand-in for the base image that bentofile.yaml names, made of Debian's packages."""
+    (name,) = re.findall(r"^  base_image: (\S+)$", (PROJECT / "bentofile.yaml").read_text(), re.M)
+    start_s = time.monotonic()
+    debian.make_base(scratch / "base.tar")
+    podman("import", "--quiet", str(scratch / "base.tar"), name, timeout_s=120)
+    (scratch / "base.tar").unlink()
+    figures["base image"] = f"{time.monotonic() - start_s:.0f} s"
+    return name
+
+
+@pytest.fixture(scope="session")
+def project(scratch: Path) -> Path:
+    """A copy of the project with files beside the source that must stay out of the image."""
+    copy = scratch / "project"
+    for name in tracked_files():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, copy / name)
+    for name in PLANTED:
+        (copy / name).write_text(f"SEMIF_API_TOKEN={TOKEN}\n")
+    return copy
+
+
+@pytest.fixture(scope="session")
+def first(base: str, project: Path, figures: dict[str, str]) -> Build:
+    build = _build(project, "semif-bento:first")
+    figures["first build"] = f"{build.seconds:.0f} s"
+    return build
+
+
+@pytest.fixture(scope="session")
+def second(first: Build, project: Path, figures: dict[str, str]) -> Build:
+    """The image after a version bump and a new line of source."""
+    _edit(
+        project / "semif_bento" / "__init__.py",
+        r'(?m)^__version__ = ".*"$',
+        '__version__ = "99.0.0"',
+    )
+    _edit(project / "semif_bento" / "errors.py", r"\Z", "\n# one more line of source\n")
+    build = _build(project, "semif-bento:second")
+    ratio = first.seconds / build.seconds
+    figures["rebuild after a bump"] = f"{build.seconds:.1f} s, 1/{ratio:.0f} of the first"
+    size_bytes = int(podman("image", "inspect", "--format", "{{.Size}}", build.tag))
+    figures["image"] = f"{size_bytes / 1e9:.2f} GB, unpacked"
+    return build
+
+
+@pytest.fixture(scope="session")
+def weights() -> Path:
+    """The demo's model as a directory, converted once into the project's cache."""
+    demo = read_env_file(PROJECT / "configs" / "local.env")
+    source = locate(demo["SEMIF_MODEL"], None)
+    return model_directory(source, "bfloat16", PROJECT / ".cache" / "semif-bento")
+
+
+@pytest.fixture(scope="session")
+def token_file(scratch: Path) -> Path:
+    """A token that the image's user alone may read."""
+    path = scratch / "token"
+    path.write_text(TOKEN)
+    os.chown(path, USER, USER)
+    path.chmod(0o400)
+    return path
+
+
+@pytest.fixture(scope="module")
+def container(
+    second: Build, weights: Path, token_file: Path, figures: dict[str, str]
+) -> Iterator[Container]:
+    """The image, serving the demo's model inside the fence."""
+    environ = {
+        "SEMIF_API_TOKEN_FILE": "/run/secrets/semif_api_token",
+        "SEMIF_MODEL": "/models/demo",
+        "SEMIF_REVISION": "demo",
+        "SEMIF_DEVICE": "cpu",
+        "OMP_NUM_THREADS": "1",
+    }
+    mounts = {weights: "/models/demo", token_file: "/run/secrets/semif_api_token"}
+    running = Container(second.tag, environ, mounts)
+    try:
+        figures["container start to ready"] = f"{running.wait_ready(READY_LIMIT_S):.1f} s"
+        yield running
+    finally:
+        running.remove()
+
+
+def tracked_files() -> list[str]:
+    """Return the project's own files, as git knows them."""
+    command = ["git", "-C", str(PROJECT), "ls-files", "-z"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True)
+    return listed.stdout.rstrip("\0").split("\0")
+
+
+def _build(project: Path, tag: str) -> Build:
+    start_s = time.monotonic()
+    build_image(project, Engine("podman"), "runtime", tag)
+    seconds = time.monotonic() - start_s
+    form = "{{range .RootFS.Layers}}{{println .}}{{end}}"
+    return Build(tag, seconds, podman("image", "inspect", "--format", form, tag).split())
+
+
+def _edit(path: Path, pattern: str, replacement: str) -> None:
+    text, count = re.subn(pattern, replacement, path.read_text())
+    if count != 1:
+        raise AssertionError(f"{count} places in {path.name} match {pattern}")
+    path.write_text(text)
+
+
+def _unmount_below(folder: Path) -> None:
+    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", "--lazy", mount], capture_output=True)
