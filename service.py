@@ -12,6 +12,7 @@ from semif_bento.api import bento, exchange
 from semif_bento.api.answers import Answers
 from semif_bento.api.results import DecisionResult, Health, SharedResponse
 from semif_bento.api.schema import DecideRequest, SharedRequest
+from semif_bento.api.systemone.answers import SystemOne
 from semif_bento.calibration import load_calibration
 from semif_bento.decisions import Scorer
 from semif_bento.serving.desk import Desk
@@ -30,7 +31,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     workers=1,
     logging={"access": {"enabled": False}},  # api/access.py has ours; BentoML's logs raw paths
 )
-@bentoml.asgi_app(bento.health_app, path="/")
+@bentoml.asgi_app(bento.mounted_app, path="/")
 class SemIf:
     """Decides by one forward pass."""
 
@@ -60,6 +61,7 @@ class SemIf:
             self.desk.open(lambda: self.open_scorer(settings))
             table.require_model(self.desk.identity.source, self.desk.identity.revision)
         self.answers = Answers(settings, table, self.desk)
+        self.systemone = SystemOne.over(self.desk, table, settings.model_aliases)
 
     @bentoml.on_shutdown
     def close(self) -> None:

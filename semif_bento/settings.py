@@ -52,6 +52,13 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
     return parse
 
 
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise ValueError("must be names that differ, separated by commas")
+    return names
+
+
 def _file(text: str) -> Path:
     path = Path(text)
     if not path.is_file():
@@ -133,6 +140,13 @@ class Settings:
     timeout_s: float = _setting(
         _number(0, 3600), 60.0, "seconds, over 0 to 3600", "Longest time from arrival to answer."
     )
+    model_aliases: tuple[str, ...] = _setting(
+        _names,
+        (),
+        "names, separated by commas",
+        "What else System One's clients may call the model, such as `jev-latest`. Answers name the "
+        "model itself.",
+    )
     calibration: Path | None = _setting(_file, None, "path", "JSON file `{workload: temperature}`.")
     cache_dir: Path = _setting(
         Path,
@@ -176,7 +190,7 @@ def settings_table() -> str:
     """Return the README's table of all settings in Markdown, one row a field, in order."""
     lines = ["| variable | value | default | meaning |", "|---|---|---|---|"]
     for f in fields(Settings):
-        default = "–" if f.default in (None, "") else f"`{f.default}`"
+        default = "–" if f.default in (None, "", ()) else f"`{f.default}`"
         lines.append(
             f"| `{variable(f)}` | {f.metadata['shape']} | {default} | {f.metadata['help']} |"
         )

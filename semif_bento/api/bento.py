@@ -1,4 +1,4 @@
-"""All that is particular to BentoML: the guarded service class, its inputs, the GET /health mount.
+"""All that is particular to BentoML: the guarded service class, its inputs, the mount.
 
 Knows nothing of scoring. It leans on BentoML's undocumented layering, so BentoML is pinned, and
 the tests against a real server hold it.
@@ -17,11 +17,9 @@ import bentoml
 from bentoml._internal.server.http.traffic import TimeoutMiddleware
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from semif_bento.api import exchange, openapi
+from semif_bento.api import exchange, mount, openapi
 from semif_bento.api.body import Body
 from semif_bento.api.guard import Guard
 from semif_bento.api.refusal import refuse
@@ -127,12 +125,7 @@ async def answer(result: Awaitable[object]) -> Any:
         return refuse(error)
 
 
-async def _get_health(_: Request) -> JSONResponse:
-    return JSONResponse(bentoml.get_current_service().answers.health().model_dump())
-
-
-# BentoML's own routes take POST only.
-health_app = Starlette(routes=[Route("/health", _get_health, methods=["GET"])])
+mounted_app = mount.build(bentoml.get_current_service)
 
 
 def _quiet_logs() -> None:

@@ -9,10 +9,12 @@ import contextlib
 import time
 
 from opentelemetry import trace
+from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from semif_bento.api import complaints, exchange, strict_json
+from semif_bento.api import encodings, exchange, strict_json
+from semif_bento.api.encodings import IDENTITY
 from semif_bento.api.exchange import Exchange
 from semif_bento.api.refusal import refuse
 from semif_bento.api.routes import ROUTES
@@ -20,7 +22,9 @@ from semif_bento.errors import ClientClosed, RequestError, RequestTooLarge, Scor
 
 MAX_DRAINED_BYTES = 16 << 20
 MAX_DRAIN_S = 1.0
-MAX_INLINE_BYTES = 32 << 10  # a larger body is parsed off the event loop
+MAX_INLINE_BYTES = (
+    32 << 10
+)  # a larger body, or one that may become so, is parsed off the event loop
 
 
 class Body:
@@ -28,7 +32,7 @@ class Body:
 
     Args:
         app: what answers a request whose body is right.
-        max_body_bytes: longest body, by Content-Length and as counted.
+        max_body_bytes: longest body, by Content-Length, as counted, and when decoded.
         timeout_s: longest time from arrival until the body is here.
     """
 
@@ -46,7 +50,7 @@ class Body:
         record.trace_id = format(trace.get_current_span().get_span_context().trace_id, "032x")
         try:
             body = await self._read_in_time(record, scope, receive)
-            await _check(record, body)
+            await self._check(record, body)
         except RequestTooLarge as error:
             await _drain(record, receive)
             await refuse(error)(scope, receive, send)
@@ -75,6 +79,21 @@ class Body:
                 raise RequestTooLarge(f"The body is over {self._max_body_bytes} bytes.")
             chunks.append(chunk)
         return b"".join(chunks)
+
+    async def _check(self, record: Exchange, body: bytes) -> None:
+        model = ROUTES[record.route].body
+        if model is None or record.method != "POST":
+            return
+        if not body and not model.model_fields:
+            body = b"{}"
+        if record.encoding == IDENTITY and len(body) <= MAX_INLINE_BYTES:
+            record.body = self._parse(record, model, body)
+        else:
+            record.body = await asyncio.to_thread(self._parse, record, model, body)
+
+    def _parse(self, record: Exchange, model: type[BaseModel], body: bytes) -> BaseModel:
+        text = encodings.decode(body, record.encoding, self._max_body_bytes)
+        return ROUTES[record.route].check(model, strict_json.parse(text))
 
     async def _answer_while_connected(
         self, record: Exchange, body: bytes, scope: Scope, receive: Receive, send: Send
@@ -112,19 +131,6 @@ async def _drain(record: Exchange, receive: Receive) -> None:
         async with asyncio.timeout(MAX_DRAIN_S):
             while has_more and record.bytes_in < MAX_DRAINED_BYTES:
                 _, has_more = await _receive_chunk(record, receive)
-
-
-async def _check(record: Exchange, body: bytes) -> None:
-    model = ROUTES[record.route].body
-    if model is None or record.method != "POST":
-        return
-    if not body and not model.model_fields:
-        body = b"{}"
-    if len(body) <= MAX_INLINE_BYTES:
-        value = strict_json.parse(body)
-    else:
-        value = await asyncio.to_thread(strict_json.parse, body)
-    record.body = complaints.check(model, value)
 
 
 def _replay(body: bytes) -> Receive:

@@ -17,16 +17,20 @@ UNKNOWN_ROUTE = "-"
 class Exchange:
     """One request: who it is, when it came, and how it went so far.
 
-    `route` is one of ours or `UNKNOWN_ROUTE`; `code` is empty until one of our own errors
-    answers; `status` is 0 until the response starts. Times are seconds of `time.monotonic`.
+    `route` is one of ours or `UNKNOWN_ROUTE`; `is_systemone` tells whether the path is one of
+    System One's, whose errors look otherwise; `encoding` is the body's content encoding; `code` is
+    empty until one of our own errors answers; `status` is 0 until the response starts. Times are
+    seconds of `time.monotonic`.
     """
 
     method: str
     route: str
+    is_systemone: bool = False
     request_id: str = field(default_factory=lambda: secrets.token_hex(16))
     arrived_s: float = field(default_factory=time.monotonic)
     trace_id: str = "-"
     body: BaseModel | None = None
+    encoding: str = "identity"
     bytes_in: int = 0
     status: int = 0
     code: str = ""

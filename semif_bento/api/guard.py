@@ -4,21 +4,24 @@ Knows nothing of bodies, scoring or BentoML. It does not limit how often a clien
 """
 
 import hmac
-from collections.abc import Sequence
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from semif_bento.api import access, exchange
+from semif_bento.api.encodings import IDENTITY
 from semif_bento.api.exchange import UNKNOWN_ROUTE, Exchange
 from semif_bento.api.refusal import refuse, refuse_foreign
-from semif_bento.api.routes import ROUTES
+from semif_bento.api.routes import ROUTES, is_systemone
+from semif_bento.api.systemone.schema import NO_IMAGES
 from semif_bento.errors import (
     MethodNotAllowed,
     NotFound,
     RequestError,
+    TokenMissing,
     Unauthorized,
     UnsupportedMedia,
+    UsageError,
 )
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -50,22 +53,29 @@ class Guard:
         record = _begin(scope, headers)
         reply = _Reply(record, scope, receive, send)
         try:
-            refusal = self._refusal(scope, headers)
+            refusal = self._refusal(record, scope, headers)
             answer = self._app if refusal is None else refuse(refusal)
             await answer(scope, receive, reply.send)
         finally:
             access.record(record)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> RequestError | None:
+    def _refusal(self, record: Exchange, scope: Scope, headers: Headers) -> RequestError | None:
         route = ROUTES.get(scope["path"])
         if not (route and route.is_open) and not self._knows_token(headers):
-            return Unauthorized("The bearer token is missing or wrong.")
+            kind = Unauthorized if "authorization" in headers else TokenMissing
+            return kind("The bearer token is missing or wrong.")
         if route is None:
             return NotFound("There is no such route.")
         if scope["method"] not in route.methods:
             return MethodNotAllowed("The route does not take this method.")
-        if scope["method"] == "POST" and not _is_plain_json(headers):
-            return UnsupportedMedia("The body must be JSON in UTF-8 without a content encoding.")
+        if scope["method"] != "POST":
+            return None
+        record.encoding = _encoding(headers)
+        if record.is_systemone and _essences(headers) == ["multipart/form-data"]:
+            return UsageError(NO_IMAGES)
+        if not _is_json(headers) or record.encoding not in route.encodings:
+            encodings = " or ".join(route.encodings)
+            return UnsupportedMedia(f"The body must be JSON in UTF-8, encoded as {encodings}.")
         return None
 
     def _knows_token(self, headers: Headers) -> bool:
@@ -94,8 +104,11 @@ class _Reply:
             return
         if is_start:
             self._record.status = message["status"]
-            name = (b"x-request-id", self._record.request_id.encode())
-            message = {**message, "headers": [*message["headers"], name]}
+            request_id = self._record.request_id.encode()
+            names = [(b"x-request-id", request_id)]
+            if self._record.is_systemone:
+                names.append((b"x-typesafe-request-id", b"req_" + request_id))
+            message = {**message, "headers": [*message["headers"], *names]}
         else:
             self._record.bytes_out += len(message.get("body", b""))
         await self._send(message)
@@ -105,6 +118,7 @@ def _begin(scope: Scope, headers: Headers) -> Exchange:
     record = Exchange(
         method=scope["method"] if scope["method"] in _METHODS else "-",
         route=scope["path"] if scope["path"] in ROUTES else UNKNOWN_ROUTE,
+        is_systemone=is_systemone(scope["path"]),
     )
     given = access.accept_request_id(headers.get("x-request-id", "").encode("latin-1"))
     record.request_id = given or record.request_id
@@ -112,14 +126,22 @@ def _begin(scope: Scope, headers: Headers) -> Exchange:
     return record
 
 
-def _is_plain_json(headers: Headers) -> bool:
+def _is_json(headers: Headers) -> bool:
     """Tell whether the body is JSON in UTF-8; a missing Content-Type counts as JSON."""
-    media: Sequence[str] = headers.getlist("content-type") or ["application/json"]
-    essence, *parameters = [part.strip().lower() for part in media[0].split(";")]
+    media = headers.getlist("content-type") or ["application/json"]
+    parameters = [part.strip().lower() for part in media[0].split(";")[1:]]
     charsets = [p.partition("=")[2].strip('"') for p in parameters if p.startswith("charset=")]
-    return (
-        len(media) == 1
-        and essence == "application/json"
-        and all(charset in ("utf-8", "utf8") for charset in charsets)
-        and all(c.strip().lower() == "identity" for c in headers.getlist("content-encoding"))
+    return _essences(headers) in ([], ["application/json"]) and all(
+        charset in ("utf-8", "utf8") for charset in charsets
     )
+
+
+def _essences(headers: Headers) -> list[str]:
+    return [media.partition(";")[0].strip().lower() for media in headers.getlist("content-type")]
+
+
+def _encoding(headers: Headers) -> str:
+    """Return the content encoding as one name; a list of them is a name that nobody knows."""
+    given = ",".join(headers.getlist("content-encoding")).split(",")
+    names = [name.strip().lower() for name in given]
+    return ",".join(name for name in names if name not in ("", IDENTITY)) or IDENTITY

@@ -9,22 +9,19 @@ from typing import Any
 import yaml
 
 from semif_bento import __version__, errors
-from semif_bento.api.results import DecisionResult, Health, SharedResponse
-from semif_bento.api.routes import ROUTES
-from semif_bento.api.schema import Wire
+from semif_bento.api.refusal import render
+from semif_bento.api.routes import ROUTES, is_systemone
+from semif_bento.api.systemone.answers import DIAGNOSTICS, WORKLOAD
 
 Document = dict[str, Any]
 
 JSON = "application/json"
 _ABOUT = "Typed decisions over text by one forward pass: softmax over the options' letter logits."
 _REFERENCE = "#/components/schemas/{model}"
-_ANSWERS: dict[str, type[Wire]] = {
-    "/health": Health,
-    "/decide": DecisionResult,
-    "/decide/shared": SharedResponse,
-}
-_ERRORS = (
+_ERRORS: tuple[type[errors.RequestError], ...] = (
+    errors.UsageError,
     errors.Unauthorized,
+    errors.TokenMissing,
     errors.RequestTooLarge,
     errors.UnsupportedMedia,
     errors.InvalidRequest,
@@ -33,6 +30,8 @@ _ERRORS = (
     errors.OutOfMemory,
     errors.ScoringTimeout,
 )
+_OF_TOKENS = (errors.Unauthorized, errors.TokenMissing)
+_OF_SYSTEMONE = (errors.UsageError,)
 _ERROR_SCHEMA: Document = {
     "type": "object",
     "required": ["error"],
@@ -44,6 +43,33 @@ _ERROR_SCHEMA: Document = {
         }
     },
 }
+_SYSTEMONE_ERROR_SCHEMA: Document = {
+    "type": "object",
+    "required": ["detail"],
+    "properties": {
+        "detail": {
+            "oneOf": [
+                {"type": "string"},
+                {
+                    "type": "object",
+                    "required": ["error_type", "message"],
+                    "properties": {"error_type": {"type": "string"}, "message": {"type": "string"}},
+                },
+                {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {"type": "object", "required": ["type", "loc", "msg", "input"]},
+                },
+            ]
+        }
+    },
+}
+_PARAMETERS: dict[str, list[Document]] = {
+    "/v1/systemone": [
+        {"name": WORKLOAD, "in": "header", "schema": {"type": "string", "minLength": 1}},
+        {"name": DIAGNOSTICS, "in": "header", "schema": {"enum": ["true", "false"]}},
+    ]
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +80,7 @@ class Corrected:
 
     def asdict(self) -> Document:
         """Return the corrected document; BentoML's tags and operation ids stay."""
-        schemas: Document = {"Error": _ERROR_SCHEMA}
+        schemas: Document = {"Error": _ERROR_SCHEMA, "SystemOneError": _SYSTEMONE_ERROR_SCHEMA}
         paths = {path: self._path(path, schemas) for path in ROUTES}
         components = {
             "schemas": schemas,
@@ -75,9 +101,11 @@ class Corrected:
         theirs = self.document["paths"].get(path, {})
         operations: Document = {}
         for method in (name.lower() for name in route.methods if name != "HEAD"):
-            operation = dict(theirs.get(method, {}))
+            operation = {**theirs.get(method, {}), "summary": route.summary}
             operation["responses"] = _responses(path, schemas)
             operation.pop("requestBody", None)
+            if path in _PARAMETERS:
+                operation["parameters"] = _PARAMETERS[path]
             if method == "post" and route.body:
                 schema = _refer(route.body, schemas)
                 required = bool(route.body.model_fields)
@@ -93,18 +121,29 @@ yaml.add_representer(Corrected, lambda dumper, spec: dumper.represent_dict(spec.
 
 
 def _responses(path: str, schemas: Document) -> Document:
-    answer = _ANSWERS.get(path)
+    route = ROUTES[path]
     ok: Document = {"description": "ok"}
-    if answer:
-        ok["content"] = {JSON: _refer(answer, schemas)}
-    error = {JSON: {"schema": {"$ref": _REFERENCE.format(model="Error")}}}
-    refusals = _ERRORS if ROUTES[path].body else _ERRORS[:1]
-    if ROUTES[path].is_open:
-        refusals = [kind for kind in refusals if kind is not errors.Unauthorized]
-    described = {
-        str(kind.status): {"description": kind.code, "content": error} for kind in refusals
+    if route.answer:
+        ok["content"] = {JSON: _refer(route.answer, schemas)}
+    return {"200": ok, **_refusals(path)}
+
+
+def _refusals(path: str) -> Document:
+    route, as_systemone = ROUTES[path], is_systemone(path)
+    name = "SystemOneError" if as_systemone else "Error"
+    content = {JSON: {"schema": {"$ref": _REFERENCE.format(model=name)}}}
+    kinds = [
+        kind
+        for kind in _ERRORS
+        if (route.body or kind in _OF_TOKENS)
+        and not (route.is_open and kind in _OF_TOKENS)
+        and (as_systemone or kind not in _OF_SYSTEMONE)
+    ]
+    statuses = {render(kind(""), as_systemone=as_systemone)[0]: kind.code for kind in kinds}
+    return {
+        str(status): {"description": code, "content": content}
+        for status, code in sorted(statuses.items())
     }
-    return {"200": ok, **described}
 
 
 def _refer(model: type[Any], schemas: Document) -> Document:

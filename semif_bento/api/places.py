@@ -7,7 +7,10 @@ but `state.*[3].*`.
 from collections.abc import Sequence
 
 PRINTABLE_KEYS = frozenset(
-    ("id", "state", "question", "options", "description", "decisions", "workload", "diagnostics")
+    (
+        *("id", "state", "question", "options", "description", "decisions"),
+        *("workload", "diagnostics", "model", "questions", "type", "instructions", "criteria"),
+    )
 )
 OPAQUE_KEY = "state"
 

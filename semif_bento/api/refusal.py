@@ -1,9 +1,12 @@
-"""Every error's one shape on the wire; knows nothing of why it was raised."""
+"""An error's shape on the wire, one a family of routes; knows nothing of why it was raised."""
+
+from typing import Any
 
 from starlette.responses import JSONResponse
 
 from semif_bento.api import exchange
 from semif_bento.api.routes import ROUTES
+from semif_bento.api.systemone import refusal as systemone
 from semif_bento.errors import (
     MethodNotAllowed,
     NotFound,
@@ -23,6 +26,13 @@ _FOREIGN: dict[int, RequestError] = {
 _FAILED = ScoringFailed("The server failed; its log says where.")
 
 
+def render(error: RequestError, *, as_systemone: bool) -> tuple[int, dict[str, Any]]:
+    """Return the status and body that tell a client of an error, in the family's own shape."""
+    if as_systemone:
+        return systemone.render(error)
+    return error.status, {"error": {"code": error.code, "message": error.message}}
+
+
 def refuse(error: RequestError) -> JSONResponse:
     """Return the response for `error` and note its code in the current exchange."""
     record = exchange.current()
@@ -34,8 +44,8 @@ def refuse(error: RequestError) -> JSONResponse:
         headers["www-authenticate"] = "Bearer"
     if isinstance(error, MethodNotAllowed):
         headers["allow"] = ", ".join(ROUTES[record.route].methods)
-    body = {"error": {"code": error.code, "message": error.message}}
-    return JSONResponse(body, error.status, headers)
+    status, body = render(error, as_systemone=record.is_systemone)
+    return JSONResponse(body, status, headers)
 
 
 def refuse_foreign(status: int) -> JSONResponse:

@@ -4,20 +4,34 @@ What is not in the table does not exist, so paths that callers make up reach nei
 nor its metrics.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from semif_bento.api import complaints
+from semif_bento.api.encodings import GZIP, IDENTITY, ZSTD
+from semif_bento.api.results import DecisionResult, Health, SharedResponse
 from semif_bento.api.schema import DecideRequest, NoBody, SharedRequest
+from semif_bento.api.systemone import schema as systemone
+from semif_bento.api.systemone.results import ModelList, SystemOneResponse
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One path: its methods, whether it answers without a token, and its body's model."""
+    """One path: what it is for, its methods, whether it is open to all, its two bodies' models.
 
+    `check` turns a parsed body into `body` or raises an InvalidRequest or a UsageError;
+    `encodings` are the content encodings that a body may come in.
+    """
+
+    summary: str
     methods: tuple[str, ...]
     is_open: bool = False
     body: type[BaseModel] | None = None
+    answer: type[BaseModel] | None = None
+    check: Callable[[type[BaseModel], object], BaseModel] = complaints.check
+    encodings: tuple[str, ...] = (IDENTITY,)
 
 
 PROBES = ("/livez", "/readyz", "/healthz")
@@ -27,11 +41,33 @@ _READ = ("GET", "HEAD")
 
 ROUTES: dict[str, Route] = {
     # BentoML's clients can only POST, so health answers both.
-    "/health": Route((*_READ, "POST"), is_open=True, body=NoBody),
-    **{path: Route(_READ, is_open=True) for path in PROBES},
-    "/decide": Route(("POST",), body=DecideRequest),
-    "/decide/shared": Route(("POST",), body=SharedRequest),
-    "/metrics": Route(_READ),
-    "/docs.json": Route(_READ),
-    "/schema.json": Route(_READ),
+    "/health": Route(
+        "What is served, and how it is", (*_READ, "POST"), is_open=True, body=NoBody, answer=Health
+    ),
+    **{path: Route("Probe", _READ, is_open=True) for path in PROBES},
+    "/decide": Route(
+        "One decision over one state", ("POST",), body=DecideRequest, answer=DecisionResult
+    ),
+    "/decide/shared": Route(
+        "Many decisions over one state", ("POST",), body=SharedRequest, answer=SharedResponse
+    ),
+    "/v1/systemone": Route(
+        "System One: questions over one state",
+        ("POST",),
+        body=systemone.SystemOneRequest,
+        answer=SystemOneResponse,
+        check=systemone.check,
+        encodings=(IDENTITY, GZIP, ZSTD),
+    ),
+    "/v1/models": Route("System One: names of the model", _READ, answer=ModelList),
+    # A browser cannot send a token with its first request; the page holds nothing and asks for it.
+    "/docs": Route("A page to try a decision by hand", _READ, is_open=True),
+    "/metrics": Route("Metrics for Prometheus", _READ),
+    "/docs.json": Route("The OpenAPI document", _READ),
+    "/schema.json": Route("What BentoML's clients read", _READ),
 }
+
+
+def is_systemone(path: str) -> bool:
+    """Tell whether a path, known or not, is answered as System One's clients expect."""
+    return path.startswith("/v1/")

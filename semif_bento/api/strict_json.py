@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from semif_bento.api.places import name_key, name_place
-from semif_bento.errors import InvalidRequest
+from semif_bento.errors import InvalidRequest, MalformedJson
 
 MAX_DEPTH = 100
 MAX_INTEGER_DIGITS = 4300
@@ -27,7 +27,8 @@ def parse(body: bytes) -> object:
     """Return the value of a JSON text in UTF-8, with or without a byte order mark.
 
     Raises:
-        InvalidRequest: not UTF-8, not JSON, nested deeper than `MAX_DEPTH`; or somewhere a
+        MalformedJson: not JSON.
+        InvalidRequest: not UTF-8, nested deeper than `MAX_DEPTH`; or somewhere a
             duplicate key, `NaN`, an infinity, an overflowing float, a lone surrogate, or an
             integer over `MAX_INTEGER_DIGITS` digits. The message names the place and quotes
             nothing that the caller wrote.
@@ -46,8 +47,8 @@ def parse(body: bytes) -> object:
             parse_int=_read_integer,
         )
     except json.JSONDecodeError as error:
-        line, column = error.lineno, error.colno
-        raise InvalidRequest(f"The body is not JSON at line {line}, column {column}.") from None
+        message = f"The body is not JSON at line {error.lineno}, column {error.colno}."
+        raise MalformedJson(message, reason=error.msg, position=error.pos) from None
     _check(value, [])
     return value
 

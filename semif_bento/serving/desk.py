@@ -65,6 +65,11 @@ class Desk:
         """What the loaded scorer is."""
         return self._loaded().identity
 
+    @property
+    def wide_slot_count(self) -> int:
+        """Most options of a decision."""
+        return self._loaded().wide_slot_count
+
     def status(self) -> ScorerStatus:
         """Report the scorer's figures without waiting for the running job."""
         return self._loaded().status()

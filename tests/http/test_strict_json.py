@@ -9,6 +9,7 @@ from semif_bento.api.complaints import check
 from semif_bento.api.places import PRINTABLE_KEYS, name_place
 from semif_bento.api.schema import DecideRequest, DecisionBody, OptionBody, SharedRequest
 from semif_bento.api.strict_json import MAX_DEPTH, parse
+from semif_bento.api.systemone.schema import Noul, SystemOneRequest
 from semif_bento.errors import InvalidRequest
 
 
@@ -68,7 +69,7 @@ def test_a_place_prints_the_protocols_keys_and_hides_the_callers():
 
 
 def test_every_key_of_the_protocol_may_be_printed():
-    models = (DecideRequest, SharedRequest, DecisionBody, OptionBody)
+    models = (DecideRequest, SharedRequest, DecisionBody, OptionBody, SystemOneRequest, Noul)
     assert {key for model in models for key in model.model_fields} == PRINTABLE_KEYS
 
 

@@ -6,6 +6,7 @@ two overlapped.
 """
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from semif_bento.decisions import (
@@ -19,8 +20,8 @@ from semif_bento.decisions import (
     SharedOutcome,
     SharedTiming,
 )
-from semif_bento.errors import OutOfMemory, ScoringFailed, StartupError
-from semif_bento.protocol import prompt_sha256, render_payload, softmax
+from semif_bento.errors import OutOfMemory, PromptTooLong, ScoringFailed, StartupError
+from semif_bento.protocol import prompt_sha256, render_payload, softmax, wide_letters
 from semif_bento.settings import Settings
 from service import SemIf
 
@@ -32,6 +33,7 @@ class ScriptedScorer:
 
     identity = ModelIdentity("scripted", "r1", "float32", "cpu", "0", "0")
     slot_count = 16
+    wide_slot_count = 255
 
     def __init__(self) -> None:
         self.calls = self.ended = self.overlaps = self.hits = 0
@@ -47,6 +49,11 @@ class ScriptedScorer:
     def shared(self, request: ScoreRequest) -> SharedOutcome:
         """Count the call, do what the state says, answer; every second call is a cache hit."""
         scores = self._score(request)
+        match request.state:
+            case {"answer": "incomplete"}:
+                scores = scores[:-1]
+            case {"answer": "out of range"}:
+                scores = tuple(replace(one, probabilities=(1.5, -0.5)) for one in scores)
         self.hits += 1
         timing = SharedTiming(0.5, 0.1, 5, 0.1, 0.1, 0.1, len(scores), 4, 6, 1, self.hits % 2 == 0)
         return SharedOutcome(scores, timing, "scripted")
@@ -69,7 +76,7 @@ class ScriptedScorer:
                     tuple(map(float, range(len(decision.options)))),
                     softmax(range(len(decision.options))),
                     TOKENS,
-                    prompt_sha256(render_payload(request.state, decision)),
+                    prompt_sha256(render_payload(request.state, decision, tuple(wide_letters()))),
                     0.75 if request.diagnostics else None,
                 )
                 for decision in request.decisions
@@ -84,6 +91,8 @@ def _act(state: object) -> None:
             time.sleep(seconds)
         case {"raise": "out of memory"}:
             raise OutOfMemory("The device ran out of memory.")
+        case {"raise": "too long"}:
+            raise PromptTooLong("Decision 0 makes a prompt of 5000 tokens; the limit is 4096.")
         case {"raise": "not finite"}:
             raise ScoringFailed("A logit is not finite.")
         case {"raise": "unexpected", **rest}:

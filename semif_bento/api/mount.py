@@ -1,0 +1,69 @@
+"""The routes that BentoML cannot have as its own: those by GET, and those with headers of theirs.
+
+Knows nothing of how they are answered.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from semif_bento.api import exchange, page
+from semif_bento.api.answers import Answers
+from semif_bento.api.refusal import refuse
+from semif_bento.api.systemone import confidence, questions
+from semif_bento.api.systemone.answers import SystemOne
+from semif_bento.api.systemone.schema import SystemOneRequest
+from semif_bento.errors import RequestError
+
+_SYSTEMONE_HEADERS = {
+    "x-semif-confidence": confidence.FORMULAS,
+    "x-semif-questions": questions.MAPPING_VERSION,
+}
+
+
+class Service(Protocol):
+    """What the routes ask of the running service."""
+
+    answers: Answers
+    systemone: SystemOne
+
+
+def build(service: Callable[[], Service]) -> Starlette:
+    """Return the application to mount; `service` is called at each request."""
+
+    async def health(_: Request) -> Response:
+        return _to_json(service().answers.health())
+
+    async def models(_: Request) -> Response:
+        return _to_json(service().systemone.models())
+
+    async def systemone(request: Request) -> Response:
+        record = exchange.current()
+        if not isinstance(record.body, SystemOneRequest):
+            raise TypeError("the body layer checks every body")
+        try:
+            answer = await service().systemone.answer(
+                record.body, request.headers, record.arrived_s
+            )
+        except RequestError as error:
+            return refuse(error)
+        return _to_json(answer, _SYSTEMONE_HEADERS)
+
+    handlers: dict[str, tuple[str, Callable[[Request], Awaitable[Response]]]] = {
+        "/health": ("GET", health),
+        "/v1/models": ("GET", models),
+        "/v1/systemone": ("POST", systemone),
+        "/docs": ("GET", page.respond),
+    }
+    return Starlette(
+        routes=[Route(path, call, methods=[method]) for path, (method, call) in handlers.items()]
+    )
+
+
+def _to_json(body: BaseModel, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse(body.model_dump(), headers=headers)

@@ -1,0 +1,113 @@
+"""The request body of System One as pydantic models, checked in the recorded service's order.
+
+Knows nothing of HTTP, limits or models. Faults come out as pydantic words them, because that is
+what clients of the service read; unlike on the native routes, unknown keys inside a question pass.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from semif_bento.errors import InvalidShape, UsageError
+
+MAX_DETAILS = 100
+NO_IMAGES = "Images are not supported: this model reads text only."
+
+Text = str | dict[Any, Any] | list[Any]
+"""Free text, or JSON that the model reads as text; a number or boolean alone is neither."""
+
+
+class _Part(BaseModel):
+    """Base of the models here: frozen, open to unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class NoulCriteria(_Part):
+    """What yes and no mean."""
+
+    true: Text | None = None
+    false: Text | None = None
+
+
+class Noul(_Part):
+    """A question with the answers yes and no; it has instructions, criteria or both."""
+
+    type: Literal["noul"]
+    instructions: Text | None = None
+    criteria: NoulCriteria | None = None
+
+
+class Choice(_Part):
+    """A question with 1 to 255 named options, each with a description or none."""
+
+    type: Literal["choice"]
+    instructions: Text | None = None
+    criteria: dict[str, Text | None]
+
+
+class Score(_Part):
+    """A question with 1 to 10 levels, the lowest first."""
+
+    type: Literal["score"]
+    instructions: Text | None = None
+    criteria: Annotated[list[Text], Field(min_length=1)]
+
+
+Question = Noul | Choice | Score
+
+
+class SystemOneRequest(_Part):
+    """Body of POST /v1/systemone: one state, and the questions asked about it."""
+
+    # Unknown keys are refused after everything else, by `check`.
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
+
+    model: str
+    state: Text
+    questions: Annotated[
+        dict[str, Annotated[Question, Field(discriminator="type")]], Field(min_length=1)
+    ]
+
+
+def check(_: type[BaseModel], value: object) -> SystemOneRequest:
+    """Return a parsed body as a request.
+
+    Raises:
+        InvalidShape: it does not fit, or has no state; at most `MAX_DETAILS` faults are told.
+        UsageError: an unknown kind of question or key at the top level, or images.
+    """
+    if isinstance(value, dict) and value.get("state", ...) is None:
+        value = {key: part for key, part in value.items() if key != "state"}
+    try:
+        # From attributes only for its words: pydantic then calls a body that is no object so.
+        body = SystemOneRequest.model_validate(value, from_attributes=True)
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+    else:
+        _refuse_other_keys(value)
+        return body
+    _refuse_unknown_kinds(faults)
+    # A missing state alone is told; beside other faults it is not.
+    told = [fault for fault in faults if fault["loc"] != ("state",) or fault["type"] != "missing"]
+    raise InvalidShape([_detail(fault) for fault in (told or faults)[:MAX_DETAILS]])
+
+
+def _refuse_other_keys(value: object) -> None:
+    keys = set(value) if isinstance(value, dict) else set[str]()
+    if "assets" in keys:
+        raise UsageError(NO_IMAGES)
+    if not keys <= set(SystemOneRequest.model_fields):
+        raise UsageError("Invalid request.")
+
+
+def _refuse_unknown_kinds(faults: list[ErrorDetails]) -> None:
+    for fault in faults:
+        if fault["type"] == "union_tag_invalid":
+            is_box = fault.get("ctx", {}).get("tag") == "box"
+            raise UsageError(NO_IMAGES if is_box else "Invalid request.")
+
+
+def _detail(fault: ErrorDetails) -> dict[str, Any]:
+    return {**fault, "loc": ["body", *fault["loc"]]}
