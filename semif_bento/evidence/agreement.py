@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from semif_bento.decisions import Scores
 from semif_bento.errors import EvidenceError
+from semif_bento.protocol import margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,8 @@ def compare_answers(ours: Sequence[Scores], theirs: Sequence[Scores], noise: flo
         gaps.append(_largest_gap(mine.option_logits, other.option_logits))
         probability_gaps.append(_largest_gap(mine.probabilities, other.probabilities))
         if winner(mine) != winner(other):
-            margin = min(_margin(mine.option_logits), _margin(other.option_logits))
-            flips.append(Flip(mine.decision_id, winner(mine), winner(other), margin, gaps[-1]))
+            closest = min(margin(mine.option_logits), margin(other.option_logits))
+            flips.append(Flip(mine.decision_id, winner(mine), winner(other), closest, gaps[-1]))
     return Agreement(
         rows=len(gaps),
         hashes=sum(a.prompt_sha256 == b.prompt_sha256 for a, b in zip(ours, theirs, strict=True)),
@@ -90,11 +91,6 @@ def compare_answers(ours: Sequence[Scores], theirs: Sequence[Scores], noise: flo
 def winner(scores: Scores) -> str:
     """Return the id of the option with the highest logit, the first of equal ones."""
     return scores.option_ids[scores.option_logits.index(max(scores.option_logits))]
-
-
-def _margin(logits: Sequence[float]) -> float:
-    first, second = sorted(logits, reverse=True)[:2]
-    return first - second
 
 
 def _largest_gap(ours: Sequence[float], theirs: Sequence[float]) -> float:

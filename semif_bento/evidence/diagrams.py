@@ -90,7 +90,7 @@ def _draw_bins(axis: Axes, title: str, bins: tuple[Bin, ...]) -> None:
     axis.set_ylim(0, 1)
     axis.set_title(title, fontsize=10)
     axis.set_xlabel("confidence of the first option")
-    axis.set_ylabel("share that is right (rows in the bin below)")
+    axis.set_ylabel("share that is right (numbers: rows in a bin)")
     _calm(axis)
 
 

@@ -36,9 +36,10 @@ class Journal:
         self._model = model
         self._answers: dict[Key, Scores] = {}
         try:
+            whole_bytes = self._read(path) if path.exists() else 0
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a+b")
-            self._read(path)
+            self._file = path.open("ab")
+            self._file.truncate(whole_bytes)
         except (OSError, ValueError, KeyError, TypeError) as exc:
             raise EvidenceError(
                 f"{path} is not a journal that can be continued: {type(exc).__name__}."
@@ -78,15 +79,15 @@ class Journal:
         """Close the file."""
         self._file.close()
 
-    def _read(self, path: Path) -> None:
+    def _read(self, path: Path) -> int:
+        """Take every whole line; return the bytes that they are."""
         content = path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            self._file.truncate(len(whole))
         for text in whole.splitlines():
             line = json.loads(text)
             model = ModelIdentity(**line["model"])
             self._answers[_key(line["row_sha256"], model, line["prompt_version"])] = _scores(line)
+        return len(whole)
 
 
 def _key(row_sha256: str, model: ModelIdentity, prompt_version: str) -> Key:

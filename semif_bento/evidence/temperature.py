@@ -85,7 +85,8 @@ def fit_temperature(answers: Answers) -> float:
     found = optimize.minimize_scalar(
         nll, bounds=bounds, method="bounded", options={"xatol": 1e-7, "maxiter": 200}
     )
-    return math.exp(-float(found.x))
+    # Where the likelihood runs flat towards a bound the search stops early; the bound is the answer.
+    return math.exp(-min((*bounds, float(found.x)), key=nll))
 
 
 def evaluate(answers: Answers, seed: int) -> Evaluation:

@@ -1,0 +1,122 @@
+"""Rows: what is malformed is named by line and stops nothing else; the bundled set is sound."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from semif_bento.errors import EvidenceError
+from semif_bento.evidence.rows import bundled_rows, read_rows
+
+GOOD = {
+    "id": "a",
+    "state": "It rains.",
+    "question": "Does it rain?",
+    "options": [{"id": "y", "description": "Yes"}, {"id": "n", "description": "No"}],
+    "answer": "y",
+}
+
+
+def write(path, *rows):
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_row_is_read_with_its_label_group_and_tags(tmp_path):
+    file = write(tmp_path / "rows", {**GOOD, "group": "rain", "tags": {"language": "en"}})
+    [row] = read_rows(file, labelled=True).rows
+    assert (row.answer, row.answer_index, row.group, row.tags) == (
+        "y",
+        0,
+        "rain",
+        {"language": "en"},
+    )
+    assert row.request().decisions == (row.decision,)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"options": GOOD["options"][:1]}, "`options` must hold 2 or more."),
+        ({"answer": "z"}, "`answer` must be the id of one of the options."),
+        ({"answer": ["y"]}, "`answer` must be the id of one of the options."),
+        ({"group": ""}, "`group` must be a nonempty string."),
+        ({"tags": {"a": 1}}, "`tags` must be an object of strings."),
+        ({"workload": "w"}, "`workload` does not belong to a row."),
+        ({"extra": 1}, "The top level holds a key that is not known here."),
+        ({"state": ""}, "`state` must be a nonempty string, object or array."),
+    ],
+)
+def test_a_malformed_row_is_named_by_line_and_the_others_are_read(tmp_path, change, complaint):
+    file = write(tmp_path / "rows", GOOD, {**GOOD, "id": "b", **change}, {**GOOD, "id": "c"})
+    found = read_rows(file, labelled=True)
+    assert [row.decision.id for row in found.rows] == ["a", "c"]
+    assert found.complaints == (f"line 2: {complaint}",)
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", '{"id": "b", "id": "b"}', '"text"', "NaN"])
+def test_a_line_that_is_no_object_of_strict_json_is_named(tmp_path, line):
+    found = read_rows(write(tmp_path / "rows", line, "", GOOD), labelled=True)
+    assert len(found.rows) == 1
+    assert found.complaints[0].startswith("line 1: ")
+
+
+def test_an_id_that_stood_before_is_named(tmp_path):
+    found = read_rows(write(tmp_path / "rows", GOOD, GOOD), labelled=True)
+    assert found.complaints == ("line 2: `id` stands on an earlier line too.",)
+
+
+def test_a_row_without_a_label_is_malformed_only_where_labels_are_needed(tmp_path):
+    unlabelled = {key: value for key, value in GOOD.items() if key != "answer"}
+    file = write(tmp_path / "rows", GOOD, {**unlabelled, "id": "b"})
+    assert read_rows(file, labelled=True).complaints == ("line 2: `answer` is missing.",)
+    assert read_rows(file, labelled=False).complaints == ()
+
+
+def test_rows_without_a_group_are_groups_of_their_own(tmp_path):
+    found = read_rows(write(tmp_path / "rows", GOOD, {**GOOD, "id": "b"}), labelled=True)
+    assert len({row.group for row in found.rows}) == 2
+
+
+def test_a_file_without_a_good_row_and_one_that_is_not_there_end_with_one_sentence(tmp_path):
+    with pytest.raises(EvidenceError, match=r"no row that can be scored \(line 1: "):
+        read_rows(write(tmp_path / "rows", "{"), labelled=True)
+    with pytest.raises(EvidenceError, match=r"cannot be read: No such file"):
+        read_rows(tmp_path / "none", labelled=True)
+
+
+def test_the_hash_of_a_row_is_of_what_is_asked_alone(tmp_path):
+    changed = {**GOOD, "options": GOOD["options"][::-1]}
+    rows = (GOOD, {**GOOD, "id": "b", "answer": "n"}, {**changed, "id": "c"})
+    first, same, other = read_rows(write(tmp_path / "rows", *rows), labelled=True).rows
+    assert first.sha256 == same.sha256 != other.sha256
+
+
+def test_the_bundled_decisions_are_all_good_distinct_and_many():
+    found = read_rows(bundled_rows(), labelled=True)
+    assert found.complaints == ()
+    assert len(found.rows) >= 60
+    assert len({row.sha256 for row in found.rows}) == len(found.rows)
+
+
+def test_the_bundled_decisions_cover_kinds_languages_and_shapes():
+    tags = [row.tags for row in read_rows(bundled_rows(), labelled=True).rows]
+    assert {tag["kind"] for tag in tags} == {"evidence", "rules", "routing"}
+    assert {tag["language"] for tag in tags} == {"en", "de", "fr", "ja"}
+    assert {tag["shape"] for tag in tags} == {"short", "long", "structured", "transcript"}
+    assert min(Counter(tag["language"] for tag in tags).values()) >= 9
+
+
+def test_the_bundled_right_options_stand_at_every_letter_about_as_often():
+    rows = read_rows(bundled_rows(), labelled=True).rows
+    for count in (2, 3, 4):
+        places = Counter(row.answer_index for row in rows if len(row.decision.options) == count)
+        assert set(places) == set(range(count))
+        assert max(places.values()) - min(places.values()) <= 1
+
+
+def test_bundled_rows_of_one_group_share_their_state_and_groups_have_states_of_their_own():
+    rows = read_rows(bundled_rows(), labelled=True).rows
+    states = {(row.group, json.dumps(row.state)) for row in rows}
+    assert len(states) == len({group for group, _ in states}) == len({s for _, s in states})
