@@ -14,10 +14,10 @@ KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/de
 READY := $(VENV)/.ready-$(KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bench gpu-check bento lock clean
+.PHONY: help setup demo serve test check bench gpu-check bento image image-check lock clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY)  ## make .venv and install the locked packages and this project
 
@@ -46,6 +46,12 @@ gpu-check: $(READY)  ## prove on a CUDA card what no CPU can (fails without one)
 
 bento: $(READY)  ## build the Bento
 	$(BIN)/bentoml build
+
+image: $(READY)  ## build the OCI image; LOCK=cuda (default) or runtime, TAG=name
+	@$(BIN)/python -m image.build --lock $(or $(LOCK),cuda) $(if $(TAG),--tag $(TAG))
+
+image-check: $(READY)  ## build the image twice, run it, prove what it must be (root, Debian)
+	$(BIN)/python -m pytest image
 
 lock: $(READY)  ## resolve pyproject.toml into requirements/*.lock anew
 	$(BIN)/python requirements/lock.py
