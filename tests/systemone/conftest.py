@@ -1,15 +1,10 @@
-"""One server for all System One tests that only ask, and a client that knows its routes."""
+"""One server for all System One tests that only ask."""
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
-import httpx
 import pytest
-from live import JSON, Client, Server
-
-MODEL = "scripted@r1"
-NOUL = {"type": "noul", "instructions": "Is it cold?"}
+from live import Server
+from systemone_client import SystemOneClient
 
 
 @pytest.fixture(scope="session")
@@ -29,25 +24,6 @@ def systemone_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve
     )
     yield started.wait_until_ready()
     assert started.stop() == 0
-
-
-class SystemOneClient(Client):
-    """Requests to System One's routes, with the token unless told otherwise."""
-
-    def ask(self, questions: Any = None, headers: Any = None, **changes: Any) -> httpx.Response:
-        body = {"model": MODEL, "state": "The tea was cold.", "questions": questions or {"q": NOUL}}
-        return self.send_json({**body, **changes}, **(headers or {}))
-
-    def send_json(self, body: Any, **headers: str) -> httpx.Response:
-        return self.send(json.dumps(body).encode(), path="/v1/systemone", **headers)
-
-    def answers(self, questions: Any, **changes: Any) -> dict[str, Any]:
-        response = self.ask(questions, **changes)
-        assert response.status_code == 200, response.text
-        return response.json()["answers"]
-
-    def post_bytes(self, body: bytes, **headers: str) -> httpx.Response:
-        return self.post("/v1/systemone", content=body, headers={**JSON, **headers})
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import math
 
 import pytest
+from systemone_client import NOUL
 
-NOUL = {"type": "noul", "instructions": "Is it cold?"}
 EVIDENCE = ["margin", "near_tie", "prompt_sha256", "prompt_version"]
 
 

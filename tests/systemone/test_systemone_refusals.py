@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from systemone_client import NOUL
 
-NOUL = {"type": "noul", "instructions": "Is it cold?"}
 MODEL = "jev-latest"
 TEXT_FAULTS = [("string_type", "str"), ("dict_type", "dict[any,any]"), ("list_type", "list[any]")]
 

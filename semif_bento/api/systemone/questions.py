@@ -6,13 +6,19 @@ docs/system-one.md tells it in words.
 
 import json
 
-from semif_bento.api.systemone.schema import Choice, Noul, Question, Score, Text
+from semif_bento.api.systemone.schema import (
+    MAX_CHOICES,
+    MAX_LEVELS,
+    Choice,
+    Noul,
+    Question,
+    Score,
+    Text,
+)
 from semif_bento.decisions import Decision, Option
 from semif_bento.errors import UsageError
 
 MAPPING_VERSION = "systemone-questions-v1"
-MAX_CHOICES = 255
-MAX_LEVELS = 10
 
 TRUE, FALSE = "true", "false"
 YES_TEXT, NO_TEXT = "The answer is yes.", "The answer is no."

@@ -37,14 +37,14 @@ class Evidence(Wire):
     trivial: Literal[True] | None = WHEN_ASKED
 
 
-class Noul(Wire):
+class _Noul(Wire):
     """Probability that the answer is yes."""
 
     type: Literal["noul"] = "noul"
     noul: Share
 
 
-class Choice(Wire):
+class _Choice(Wire):
     """The likeliest option."""
 
     type: Literal["choice"] = "choice"
@@ -53,7 +53,7 @@ class Choice(Wire):
     probabilities: dict[str, Share]
 
 
-class Score(Wire):
+class _Score(Wire):
     """The mean level."""
 
     type: Literal["score"] = "score"
@@ -64,15 +64,15 @@ class Score(Wire):
 
 
 # The last base's keys come first.
-class NoulAnswer(Evidence, Noul):
+class NoulAnswer(Evidence, _Noul):
     """Answer to a noul question."""
 
 
-class ChoiceAnswer(Evidence, Choice):
+class ChoiceAnswer(Evidence, _Choice):
     """Answer to a choice question."""
 
 
-class ScoreAnswer(Evidence, Score):
+class ScoreAnswer(Evidence, _Score):
     """Answer to a score question."""
 
 

@@ -11,11 +11,18 @@ from pydantic_core import ErrorDetails
 
 from semif_bento.errors import InvalidShape, UsageError
 
+MAX_CHOICES = 255
+MAX_LEVELS = 10
 MAX_DETAILS = 100
 NO_IMAGES = "Images are not supported: this model reads text only."
 
 Text = str | dict[Any, Any] | list[Any]
 """Free text, or JSON that the model reads as text; a number or boolean alone is neither."""
+
+
+def _told(**rules: Any) -> Any:
+    """Return what the OpenAPI document says of a field; `questions` checks it, with other words."""
+    return Field(json_schema_extra=rules)
 
 
 class _Part(BaseModel):
@@ -44,7 +51,7 @@ class Choice(_Part):
 
     type: Literal["choice"]
     instructions: Text | None = None
-    criteria: dict[str, Text | None]
+    criteria: Annotated[dict[str, Text | None], _told(minProperties=1, maxProperties=MAX_CHOICES)]
 
 
 class Score(_Part):
@@ -52,7 +59,7 @@ class Score(_Part):
 
     type: Literal["score"]
     instructions: Text | None = None
-    criteria: Annotated[list[Text], Field(min_length=1)]
+    criteria: Annotated[list[Text], Field(min_length=1), _told(maxItems=MAX_LEVELS)]
 
 
 Question = Noul | Choice | Score
@@ -67,7 +74,9 @@ class SystemOneRequest(_Part):
     model: str
     state: Text
     questions: Annotated[
-        dict[str, Annotated[Question, Field(discriminator="type")]], Field(min_length=1)
+        dict[str, Annotated[Question, Field(discriminator="type")]],
+        Field(min_length=1),
+        _told(propertyNames={"minLength": 1}),
     ]
 
 

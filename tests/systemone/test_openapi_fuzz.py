@@ -1,0 +1,77 @@
+"""Requests made up from the served OpenAPI document, right and wrong ones, on every route."""
+
+from collections import Counter
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from live import BEARER
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from systemone_client import MODEL
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+EXAMPLES = 40
+BODIES = {"/decide", "/decide/shared", "/v1/systemone"}
+LEAST_RIGHT = 0.4  # of answers to requests that the document allows; it cannot tell every rule
+GENERATED = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module")
+def operations(systemone_server):
+    """Every operation of the document by method and path."""
+    document = httpx.get(f"{systemone_server.url}/docs.json", headers=BEARER).json()
+    schema = schemathesis.openapi.from_dict(document)
+    schema.config.update(base_url=systemone_server.url)
+    found = [result.ok() for result in schema.get_all_operations()]
+    return {(operation.method.upper(), operation.path): operation for operation in found}
+
+
+def ask_all(operation, mode) -> Counter[int]:
+    statuses: Counter[int] = Counter()
+
+    @GENERATED
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def ask(case) -> None:
+        if isinstance(case.body, dict) and isinstance(case.body.get("model"), str):
+            case.body["model"] = MODEL  # no document can tell which names are known
+        case.headers.pop("x-semif-workload", None)
+        response = case.call(headers=BEARER)
+        case.validate_response(response, checks=CHECKS)
+        statuses[response.status_code] += 1
+
+    ask()
+    return statuses
+
+
+def test_right_requests_are_answered_on_every_route_as_the_document_says(operations):
+    assert {path for _, path in operations} >= BODIES | {"/health", "/v1/models", "/docs"}
+    for (_, path), operation in operations.items():
+        statuses = ask_all(operation, schemathesis.GenerationMode.POSITIVE)
+        if path in BODIES:
+            assert statuses[200] >= LEAST_RIGHT * statuses.total(), (path, statuses)
+        else:
+            assert set(statuses) == {200}
+
+
+@pytest.mark.parametrize("path", sorted(BODIES))
+def test_wrong_requests_are_refused_as_the_document_says(operations, path):
+    statuses = ask_all(operations["POST", path], schemathesis.GenerationMode.NEGATIVE)
+    assert sum(statuses[status] for status in (400, 413, 415, 422)) > statuses.total() / 2
