@@ -36,7 +36,9 @@ def run(args: argparse.Namespace) -> int:
     directory: Path = args.out or Path("acceptance")
     target = open_target(args)
     if args.reference is None:
-        theirs = reference.make_reference(target, file.rows, directory / REFERENCE)
+        device = target.scorer.identity.device
+        chosen = reference.choose_rows(file.rows, args.reference_rows, device)
+        theirs = reference.make_reference(target, chosen, directory / REFERENCE)
     else:
         theirs = reference.read_reference(args.reference)
     plan = acceptance.Plan(seed=args.seed, runs=args.runs, max_p50_ms=args.max_p50_ms)

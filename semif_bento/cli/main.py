@@ -130,6 +130,12 @@ def _add_accept(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     command = _add(commands, "accept", accept.run, summary)
     _add_path(command, "--rows", "JSONL of rows (default: the decisions that ship with it)")
     _add_path(command, "--reference", "JSONL of SemIf's results (default: made with fastjev)")
+    command.add_argument(
+        "--reference-rows",
+        type=_count,
+        metavar="N",
+        help="rows to make a reference for (default: all on a GPU, 16 without one)",
+    )
     _add_path(command, "--against", "report.json of an earlier run, to tell what moved")
     _add_examined(command, "acceptance")
     command.add_argument("--runs", type=_runs, default=5, help="timed runs, 3 or more (default 5)")
@@ -185,6 +191,12 @@ def _name(text: str) -> str:
     if not text or "/" in text or not text.isprintable():
         raise argparse.ArgumentTypeError("a workload's name is printable and holds no slash")
     return text
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
+        raise argparse.ArgumentTypeError("rows are a number from 1 to 1000000")
+    return int(text)
 
 
 def _runs(text: str) -> int:

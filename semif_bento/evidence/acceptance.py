@@ -3,6 +3,7 @@
 Knows nothing of files, pages or arguments.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,10 +12,10 @@ from datetime import UTC, datetime
 from tqdm import tqdm
 
 from semif_bento import __version__
-from semif_bento.decisions import JsonState, ModelIdentity, Scorer, ScoreRequest, Scores
-from semif_bento.errors import EvidenceError
+from semif_bento.decisions import Decision, ModelIdentity, Scorer, ScoreRequest, Scores
+from semif_bento.errors import EvidenceError, InvalidRequest
 from semif_bento.evidence import checks
-from semif_bento.evidence.agreement import Agreement, compare_answers
+from semif_bento.evidence.agreement import compare_answers
 from semif_bento.evidence.calibration_report import tell_chance
 from semif_bento.evidence.capacity import Cell, check_memory
 from semif_bento.evidence.checks import Check
@@ -87,36 +88,37 @@ class Acceptance:
 def examine(target: Target, file: RowFile, reference: Reference, plan: Plan) -> Acceptance:
     """Run the six checks.
 
-    Rows that the reference lacks or the target refuses are left out and listed.
+    Rows that the target refuses are left out and listed; those that the reference lacks count in
+    every check but parity.
 
     Raises:
-        EvidenceError: no row is left, or the service is gone or has changed.
+        EvidenceError: the reference holds none of the rows, or the service is gone or has changed.
         RequestError: the scorer failed.
     """
     scorer = target.scorer
     first = score_rows(scorer, file.rows, "direct")
-    first, missing = _with_reference(first, reference)
-    theirs = [reference[row.decision.id] for row in first.rows]
+    ours, theirs = _match(first, reference)
     second = score_rows(scorer, first.rows, "direct again")
-    alone, beside = _score_shared(scorer, first.rows, target.max_decisions)
+    alone, beside, crowded = _score_shared(scorer, first.rows, target.max_decisions)
+    shuffled = checks.shuffle_descriptions(first.rows, plan.seed)
+    control = score_rows(scorer, shuffled, "shuffled")
     noise = take_noise(
         repeated=compare_answers(first.scores, second.scores, 0).gap,
         regrouped=compare_answers(alone, beside, 0).gap,
         answers=first.scores,
         dtype=scorer.identity.dtype,
     )
-    control = _score_control(scorer, first, plan.seed)
     compared = {
-        "parity": compare_answers(first.scores, theirs, noise.allowed),
+        "parity": compare_answers(ours, theirs, noise.allowed),
         "run twice": compare_answers(first.scores, second.scores, noise.allowed),
-        "shuffled": _compare_control(control, reference, noise),
+        "shuffled": compare_answers(control.scores, _same(first, control), noise.allowed),
         "shared": compare_answers(beside, first.scores, noise.allowed),
     }
     chance = _chance(first)
     at_chance = chance is not None and chance.at_chance
     memory = check_memory(target)
     found = (
-        checks.check_parity(compared["parity"], noise),
+        checks.check_parity(compared["parity"], noise, len(first.rows)),
         checks.check_noise(noise),
         checks.check_control(compared["shuffled"], noise, at_chance, plan.seed),
         checks.check_shared(compared["shared"], noise),
@@ -132,7 +134,7 @@ def examine(target: Target, file: RowFile, reference: Reference, plan: Plan) -> 
         prompt_version=PROMPT_VERSION,
         data_sha256=file.sha256,
         seed=plan.seed,
-        complaints=(*file.complaints, *first.complaints, *missing),
+        complaints=(*file.complaints, *first.complaints, *crowded),
         chance=chance,
         noise=noise,
         checks=found,
@@ -142,51 +144,57 @@ def examine(target: Target, file: RowFile, reference: Reference, plan: Plan) -> 
     )
 
 
-def _with_reference(scored: ScoredRows, reference: Reference) -> tuple[ScoredRows, tuple[str, ...]]:
-    pairs = list(zip(scored.rows, scored.scores, strict=True))
-    kept = [pair for pair in pairs if pair[0].decision.id in reference]
-    missing = [row for row, _ in pairs if row.decision.id not in reference]
-    if not kept:
+def _match(scored: ScoredRows, reference: Reference) -> tuple[list[Scores], list[Scores]]:
+    """Return our answers and the reference's, for the rows that it holds."""
+    ours = [scores for scores in scored.scores if scores.decision_id in reference]
+    if not ours:
         raise EvidenceError("The reference holds none of the rows.")
-    complaints = tuple(f"line {row.line}: not in the reference." for row in missing)
-    rows, scores = zip(*kept, strict=True)
-    return replace(scored, rows=rows, scores=scores), complaints
+    return ours, [reference[scores.decision_id] for scores in ours]
+
+
+def _same(scored: ScoredRows, others: ScoredRows) -> list[Scores]:
+    """Return the answers to the rows that `others` holds: a shuffled row may be refused."""
+    by_id = {scores.decision_id: scores for scores in scored.scores}
+    return [by_id[scores.decision_id] for scores in others.scores]
 
 
 def _score_shared(
     scorer: Scorer, rows: Sequence[Row], max_decisions: int
-) -> tuple[list[Scores], list[Scores]]:
+) -> tuple[list[Scores], list[Scores], list[str]]:
     """Score each state's rows in shared calls, alone and beside decisions of other rows.
 
     Returns:
-        Both sets of answers, in the order of the rows.
+        Both sets of answers, in the order of the rows; and one sentence for each state that has
+        no room for the others within the token limit, so that its rows are asked alone twice.
     """
     by_state: dict[str, list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
-        by_state[repr(row.state)].append(index)
+        by_state[json.dumps(row.state)].append(index)
     alone: dict[int, Scores] = {}
     beside: dict[int, Scores] = {}
+    crowded: list[str] = []
     for all_places in tqdm(by_state.values(), desc="shared", unit="state"):
         for start in range(0, len(all_places), max_decisions):
             places = all_places[start : start + max_decisions]
             own = [rows[place].decision for place in places]
-            free = min(COMPANIONS, max_decisions - len(own))
-            others = [rows[(places[-1] + step) % len(rows)].decision for step in range(1, free + 1)]
-            companions = [replace(o, id=f"companion {n}") for n, o in enumerate(others)]
-            state: JsonState = rows[places[0]].state
-            for answers, asked in ((alone, own), (beside, [*own, *companions])):
-                found = scorer.shared(ScoreRequest(state, tuple(asked))).scores
-                answers.update(zip(places, found[: len(places)], strict=True))
-    return [alone[place] for place in sorted(alone)], [beside[place] for place in sorted(beside)]
+            state = rows[places[0]].state
+            first = scorer.shared(ScoreRequest(state, tuple(own))).scores
+            asked = (*own, *_companions(rows, places[-1], max_decisions - len(own)))
+            try:
+                second = scorer.shared(ScoreRequest(state, asked)).scores
+            except InvalidRequest as exc:
+                crowded.append(f"line {rows[places[0]].line}: beside others: {exc.message}")
+                second = scorer.shared(ScoreRequest(state, tuple(own))).scores
+            alone.update(zip(places, first, strict=True))
+            beside.update(zip(places, second[: len(places)], strict=True))
+    order = range(len(rows))
+    return [alone[place] for place in order], [beside[place] for place in order], crowded
 
 
-def _score_control(scorer: Scorer, scored: ScoredRows, seed: int) -> ScoredRows:
-    return score_rows(scorer, checks.shuffle_descriptions(scored.rows, seed), "shuffled")
-
-
-def _compare_control(control: ScoredRows, reference: Reference, noise: Noise) -> Agreement:
-    theirs = [reference[row.decision.id] for row in control.rows]
-    return compare_answers(control.scores, theirs, noise.allowed)
+def _companions(rows: Sequence[Row], place: int, free: int) -> list[Decision]:
+    steps = range(1, min(COMPANIONS, free) + 1)
+    others = [rows[(place + step) % len(rows)].decision for step in steps]
+    return [replace(other, id=f"companion {n}") for n, other in enumerate(others)]
 
 
 def _chance(scored: ScoredRows) -> Chance | None:

@@ -29,8 +29,8 @@ class Check:
     notes: tuple[str, ...] = ()
 
 
-def check_parity(found: Agreement, noise: Noise) -> Check:
-    """Judge our direct answers against SemIf's."""
+def check_parity(found: Agreement, noise: Noise, rows: int) -> Check:
+    """Judge our direct answers against SemIf's, for those of the rows that it has answered."""
     passed = found.hashes == found.rows and not found.disagreements and found.gap <= noise.allowed
     return Check(
         "1 parity with SemIf",
@@ -40,7 +40,10 @@ def check_parity(found: Agreement, noise: Noise) -> Check:
         "probability",
         f"all hashes; no other winner but on a near tie; gap up to {noise.allowed:.3g}",
         _figures(found),
-        _tell_flips(found, "SemIf"),
+        (
+            *([f"{found.rows} of {rows} rows have a reference."] if found.rows < rows else []),
+            *_tell_flips(found, "SemIf"),
+        ),
     )
 
 
@@ -67,7 +70,7 @@ def check_noise(noise: Noise) -> Check:
 
 
 def check_control(found: Agreement, noise: Noise, at_chance: bool, seed: int) -> Check:
-    """Judge whether shuffled descriptions break the agreement that parity found.
+    """Judge whether shuffled descriptions break the agreement with our own answers.
 
     A comparison that shuffled options pass as well would prove nothing. Winners are judged only
     for a model that is better than guessing: one at chance picks a letter, whatever stands there.

@@ -1,6 +1,7 @@
 """A running service as a scorer, asked over HTTP; knows nothing of what the answers are for."""
 
 import time
+from dataclasses import fields
 from typing import Any
 
 import httpx
@@ -68,7 +69,7 @@ class ServiceScorer:
             InvalidRequest: the service refuses the row (422).
             EvidenceError: the service is gone, refuses the token, fails, or runs another model.
         """
-        answer = self._ask("/decide", _direct_body(request))
+        answer = self._send("POST", "/decide", _direct_body(request))
         self._require_same_model(answer)
         return DirectOutcome(_scores(answer), answer["forward_seconds"], answer["total_seconds"])
 
@@ -79,7 +80,8 @@ class ServiceScorer:
             The same as `direct`.
         """
         decisions = [_decision_body(decision) for decision in request.decisions]
-        answer = self._ask("/decide/shared", {"state": request.state, "decisions": decisions})
+        body = {"state": request.state, "decisions": decisions}
+        answer = self._send("POST", "/decide/shared", body)
         for result in answer["results"]:
             self._require_same_model(result)
         return SharedOutcome(
@@ -95,18 +97,8 @@ class ServiceScorer:
             EvidenceError: the service is gone.
         """
         health = self._send("GET", "/health", None)
-        return ScorerStatus(
-            health["device_name"],
-            health["allocated_gib"],
-            health["reserved_gib"],
-            health["linear_attention_kernels"],
-            health["branch_attention"],
-            health["branch_budget_mib"],
-            PrefixCacheStatus(**health["prefix_cache"]),
-        )
-
-    def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        return self._send("POST", path, body)
+        told = {field.name: health[field.name] for field in fields(ScorerStatus)}
+        return ScorerStatus(**{**told, "prefix_cache": PrefixCacheStatus(**health["prefix_cache"])})
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         for left in reversed(range(TRIES)):

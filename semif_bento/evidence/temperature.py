@@ -85,7 +85,7 @@ def fit_temperature(answers: Answers) -> float:
     found = optimize.minimize_scalar(
         nll, bounds=bounds, method="bounded", options={"xatol": 1e-7, "maxiter": 200}
     )
-    # Where the likelihood runs flat towards a bound the search stops early; the bound is the answer.
+    # Where the likelihood runs flat towards a bound the search stops before it.
     return math.exp(-min((*bounds, float(found.x)), key=nll))
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 from semif_bento.decisions import (
@@ -98,9 +99,10 @@ class ToldScorer:
         return SharedOutcome(scores, timing, "told")
 
     def status(self) -> ScorerStatus:
-        return ScorerStatus(
-            "told", 0.1, 0.2, "none", "none", 16.0, PrefixCacheStatus(0, 0, 0, 0, 0)
-        )
+        texts: dict[str, Any] = {field.name: "told" for field in fields(ScorerStatus)}
+        numbers = {"allocated_gib": 0.1, "reserved_gib": 0.2, "branch_budget_mib": 16.0}
+        cache = PrefixCacheStatus(0, 0, 0, 0, 0)
+        return ScorerStatus(**{**texts, **numbers, "prefix_cache": cache})
 
     def _score(self, kind: str, state: Any, decision: Decision) -> Scores:
         if self.fail_after is not None and len(self.calls) >= self.fail_after:
