@@ -6,7 +6,6 @@ Knows nothing of what is examined about it.
 import argparse
 import importlib.util
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
 PACKAGES = ("httpx", "matplotlib", "numpy", "scipy", "tqdm")
 
 
-def require_packages(names: Sequence[str] = PACKAGES) -> None:
+def require_packages() -> None:
     """Refuse to begin what cannot be finished.
 
     Raises:
         EvidenceError: a package of the dependency group `evidence` is not installed.
     """
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise EvidenceError(
             f"{', '.join(missing)} not installed; the dependency group `evidence` holds what this "
