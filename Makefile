@@ -51,7 +51,7 @@ image: $(READY)  ## build the OCI image; LOCK=cuda (default) or runtime, TAG=nam
 	@$(BIN)/python -m image.build --lock $(or $(LOCK),cuda) $(if $(TAG),--tag $(TAG))
 
 image-check: $(READY)  ## build the image twice, run it, prove what it must be (root, Debian)
-	$(BIN)/python -m pytest image
+	$(BIN)/python -m pytest image/check
 
 lock: $(READY)  ## resolve pyproject.toml into requirements/*.lock anew
 	$(BIN)/python requirements/lock.py

@@ -1,1 +1,1 @@
-"""Build the project's OCI image, and check one; nothing of this is part of what is served."""
+"""Build the project's OCI image, and check it; nothing of this is part of what is served."""

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from image import debian, engine, host
+from image import engine, host
+from image.check import debian
 
 PROJECT = Path(__file__).parents[2]
 

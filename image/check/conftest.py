@@ -12,16 +12,15 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
 import pytest
 
-from image import debian
-from image.build import PROJECT, build_image
-from image.container import Container, podman
-from image.engine import Engine
+from image.build import PROJECT
+from image.check import debian
+from image.check.builds import Build, build, copy_project, edit
+from image.check.container import Container, podman
 from semif_bento.cli.environment import read_env_file
 from semif_bento.engine.loading import model_directory
 from semif_bento.engine.sources import locate
@@ -42,15 +41,6 @@ events_logger = "file"
 """
 PLANTED = (".env", "configs/production.env", "semif_bento/token.txt", "semif_bento/x.safetensors")
 FIGURES = pytest.StashKey[dict[str, str]]()
-
-
-@dataclass(frozen=True, slots=True)
-class Build:
-    """An image, what its layers are, and how long it took."""
-
-    tag: str
-    seconds: float
-    layers: list[str] = field(default_factory=list)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -123,10 +113,7 @@ def base(scratch: Path, figures: dict[str, str]) -> str:
 @pytest.fixture(scope="session")
 def project(scratch: Path) -> Path:
     """A copy of the project with files beside the source that must stay out of the image."""
-    copy = scratch / "project"
-    for name in tracked_files():
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(PROJECT / name, copy / name)
+    copy = copy_project(scratch / "project")
     for name in PLANTED:
         (copy / name).write_text(f"SEMIF_API_TOKEN={TOKEN}\n")
     return copy
@@ -134,34 +121,38 @@ def project(scratch: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def first(base: str, project: Path, figures: dict[str, str]) -> Build:
-    build = _build(project, "semif-bento:first")
-    figures["first build"] = f"{build.seconds:.0f} s"
-    return build
+    built = build(project, "semif-bento:first")
+    figures["first build"] = f"{built.seconds:.0f} s"
+    return built
 
 
 @pytest.fixture(scope="session")
 def second(first: Build, project: Path, figures: dict[str, str]) -> Build:
     """The image after a version bump and a new line of source."""
-    _edit(
+    edit(
         project / "semif_bento" / "__init__.py",
         r'(?m)^__version__ = ".*"$',
         '__version__ = "99.0.0"',
     )
-    _edit(project / "semif_bento" / "errors.py", r"\Z", "\n# one more line of source\n")
-    build = _build(project, "semif-bento:second")
-    ratio = first.seconds / build.seconds
-    figures["rebuild after a bump"] = f"{build.seconds:.1f} s, 1/{ratio:.0f} of the first"
-    size_bytes = int(podman("image", "inspect", "--format", "{{.Size}}", build.tag))
+    edit(project / "semif_bento" / "errors.py", r"\Z", "\n# one more line of source\n")
+    built = build(project, "semif-bento:second")
+    ratio = first.seconds / built.seconds
+    figures["rebuild after a bump"] = f"{built.seconds:.1f} s, 1/{ratio:.0f} of the first"
+    size_bytes = int(podman("image", "inspect", "--format", "{{.Size}}", built.tag))
     figures["image"] = f"{size_bytes / 1e9:.2f} GB, unpacked"
-    return build
+    return built
 
 
 @pytest.fixture(scope="session")
-def weights() -> Path:
-    """The demo's model as a directory, converted once into the project's cache."""
+def weights(scratch: Path) -> Path:
+    """The demo's model as a directory, converted once into the project's cache, readable by all."""
     demo = read_env_file(PROJECT / "configs" / "local.env")
     source = locate(demo["SEMIF_MODEL"], None)
-    return model_directory(source, "bfloat16", PROJECT / ".cache" / "semif-bento")
+    converted = model_directory(source, "bfloat16", PROJECT / ".cache" / "semif-bento")
+    copy = shutil.copytree(converted, scratch / "weights")
+    for file in copy.iterdir():
+        file.chmod(0o644)
+    return copy
 
 
 @pytest.fixture(scope="session")
@@ -193,28 +184,6 @@ def container(
         yield running
     finally:
         running.remove()
-
-
-def tracked_files() -> list[str]:
-    """Return the project's own files, as git knows them."""
-    command = ["git", "-C", str(PROJECT), "ls-files", "-z"]
-    listed = subprocess.run(command, check=True, capture_output=True, text=True)
-    return listed.stdout.rstrip("\0").split("\0")
-
-
-def _build(project: Path, tag: str) -> Build:
-    start_s = time.monotonic()
-    build_image(project, Engine("podman"), "runtime", tag)
-    seconds = time.monotonic() - start_s
-    form = "{{range .RootFS.Layers}}{{println .}}{{end}}"
-    return Build(tag, seconds, podman("image", "inspect", "--format", form, tag).split())
-
-
-def _edit(path: Path, pattern: str, replacement: str) -> None:
-    text, count = re.subn(pattern, replacement, path.read_text())
-    if count != 1:
-        raise AssertionError(f"{count} places in {path.name} match {pattern}")
-    path.write_text(text)
 
 
 def _unmount_below(folder: Path) -> None:

@@ -10,13 +10,22 @@ from typing import Any
 import pytest
 
 from image import host
-from image.conftest import TOKEN, Build, tracked_files
-from image.container import Container, podman
+from image.check.builds import Build, tracked_files
+from image.check.conftest import TOKEN
+from image.check.container import Container, podman
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 OPTIONS = [{"id": "y", "description": "Yes"}, {"id": "n", "description": "No"}]
 DECISION = {"id": "d", "question": "Is it so?", "options": OPTIONS}
 SOURCE = "home/bentoml/bento/src"
+WEIGHTS = (".safetensors", ".gguf", ".onnx", ".pt", ".pth", ".bin")
+CACHES = (
+    "root/.cache/*",
+    "home/*/.cache/*",
+    "app/**/*.whl",
+    "tmp/*",
+    "var/cache/apt/archives/*.deb",
+)
 COMPILERS = ("gcc", "cc", "g++", "c++", "clang", "make", "ld")
 END_LIMIT_S = 120
 
@@ -51,10 +60,9 @@ def test_the_source_holds_the_service_and_its_package_alone(root: Path) -> None:
 
 
 def test_there_are_no_weights_caches_or_wheels_in_it(root: Path) -> None:
-    unwanted = (".safetensors", ".gguf", ".pt", ".pth", ".whl", ".deb")
-    assert [p for p in root.rglob("*") if p.suffix in unwanted and p.is_file()] == []
-    caches = [*root.glob("root/.cache/*"), *root.glob("home/*/.cache/*"), *root.glob("tmp/*")]
-    assert caches == []
+    large = [p for p in root.rglob("*") if p.suffix in WEIGHTS and p.lstat().st_size > 1 << 20]
+    assert large == []
+    assert [path for place in CACHES for path in root.glob(place)] == []
 
 
 def test_there_is_no_compiler_in_it(root: Path) -> None:
