@@ -28,8 +28,9 @@ def _read() -> tuple[str, str]:
     text = _FILE.read_text(encoding="utf-8")
     allowed = {kind: _digests(text, kind) for kind in ("script", "style")}
     return text, (
-        "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-        f"frame-ancestors 'none'; script-src {allowed['script']}; style-src {allowed['style']}"
+        "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'; "
+        f"script-src {allowed['script']}; style-src {allowed['style']}"
     )
 
 

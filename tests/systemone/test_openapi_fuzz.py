@@ -23,7 +23,7 @@ CHECKS = [
 ]
 EXAMPLES = 40
 BODIES = {"/decide", "/decide/shared", "/v1/systemone"}
-LEAST_RIGHT = 0.4  # of answers to requests that the document allows; it cannot tell every rule
+LEAST_RIGHT = 0.5  # of the answers to requests that the document allows
 GENERATED = settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -44,15 +44,26 @@ def operations(systemone_server):
     return {(operation.method.upper(), operation.path): operation for operation in found}
 
 
+def repair(body: dict) -> None:
+    """Make right what no document can tell: which names are known, and that ids differ."""
+    body.pop("workload", None)
+    if "model" in body:
+        body["model"] = MODEL
+    decisions = body.get("decisions", [])
+    for things in (decisions, body.get("options", []), *(one["options"] for one in decisions)):
+        for index, thing in enumerate(things):
+            thing["id"] += str(index)
+
+
 def ask_all(operation, mode) -> Counter[int]:
     statuses: Counter[int] = Counter()
 
     @GENERATED
     @given(case=operation.as_strategy(generation_mode=mode))
     def ask(case) -> None:
-        if isinstance(case.body, dict) and isinstance(case.body.get("model"), str):
-            case.body["model"] = MODEL  # no document can tell which names are known
         case.headers.pop("x-semif-workload", None)
+        if mode is schemathesis.GenerationMode.POSITIVE and isinstance(case.body, dict):
+            repair(case.body)
         response = case.call(headers=BEARER)
         case.validate_response(response, checks=CHECKS)
         statuses[response.status_code] += 1
@@ -74,4 +85,5 @@ def test_right_requests_are_answered_on_every_route_as_the_document_says(operati
 @pytest.mark.parametrize("path", sorted(BODIES))
 def test_wrong_requests_are_refused_as_the_document_says(operations, path):
     statuses = ask_all(operations["POST", path], schemathesis.GenerationMode.NEGATIVE)
-    assert sum(statuses[status] for status in (400, 413, 415, 422)) > statuses.total() / 2
+    refused = sum(count for status, count in statuses.items() if 400 <= status < 500)
+    assert refused > statuses.total() / 2
