@@ -42,8 +42,7 @@ def main() -> int:
     except (NoEngine, BuildFailed, dockerfile.UnknownDockerfile) as exc:
         print(f"make image: {exc}", file=sys.stderr)
         return 1
-    gigabytes = engine.size_bytes(tag) / 1e9
-    print(f"{tag}: {gigabytes:.2f} GB in {time.monotonic() - start_s:.0f} s")
+    print(f"{tag}: {engine.size(tag)} in {time.monotonic() - start_s:.0f} s")
     return 0
 
 

@@ -47,14 +47,10 @@ class Engine:
             command += ["--build-arg", f"{name}={value}"]
         return [*command, str(context)]
 
-    def size_bytes(self, tag: str) -> int:
-        """Return the size of an image's layers, unpacked."""
-        program = ["podman" if self.name == "buildah" else self.name, "image", "inspect"]
-        if self.name == "buildah" and not shutil.which("podman"):
-            program = ["buildah", "images", "--format", "{{.SizeRaw}}", tag]
-        else:
-            program += ["--format", "{{.Size}}", tag]
-        return int(subprocess.run(program, check=True, capture_output=True, text=True).stdout)
+    def size(self, tag: str) -> str:
+        """Return the size of an image, unpacked, as the engine words it."""
+        command = [self.name, "images", "--format", "{{.Size}}", tag]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def find_engine() -> Engine:

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from image.build import PROJECT
 
@@ -19,8 +20,10 @@ def tools(scratch: Path) -> None:
 def test_docker_compose_reads_the_compose_file() -> None:
     done = _compose(IMAGE="semif-bento:1", HF_CACHE="/srv/huggingface", GPU="3")
     assert done.returncode == 0, done.stderr
-    assert "device_ids:\n          - '3'" in done.stdout
-    assert "/srv/huggingface:/var/cache/huggingface:ro" in done.stdout
+    service = yaml.safe_load(done.stdout)["services"]["semif"]
+    (device,) = service["deploy"]["resources"]["reservations"]["devices"]
+    assert device["device_ids"] == ["3"]
+    assert service["volumes"] == ["/srv/huggingface:/var/cache/huggingface:ro"]
 
 
 @pytest.mark.parametrize("missing", ["IMAGE", "HF_CACHE"])
