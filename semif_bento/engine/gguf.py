@@ -8,17 +8,24 @@ import hashlib
 import logging
 import os
 import shutil
+import struct
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
 
+from semif_bento.engine.checkpoint import refuse_partial
 from semif_bento.errors import StartupError
 
 logger = logging.getLogger(__name__)
 
 CONVERSION_VERSION = 1
+READ_ERRORS = (
+    *(OSError, ValueError, KeyError, RuntimeError, ImportError, NotImplementedError),
+    struct.error,  # a file that ends within its header
+)
 
 
 def converted_directory(file: Path, dtype: str, cache_dir: Path) -> Path:
@@ -30,7 +37,8 @@ def converted_directory(file: Path, dtype: str, cache_dir: Path) -> Path:
         cache_dir: where copies are kept; created when missing.
 
     Raises:
-        StartupError: the file cannot be read as GGUF, or the cache cannot be written.
+        StartupError: the file cannot be read as GGUF or is not whole, or the cache cannot be
+            written.
     """
     target = cache_dir / f"gguf-{_fingerprint(file)}-{dtype}-v{CONVERSION_VERSION}"
     if target.is_dir():
@@ -53,13 +61,18 @@ def _fingerprint(file: Path) -> str:
 
 def _convert(file: Path, dtype: str, out: Path) -> None:
     where = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
+    loader: Any = transformers.AutoModelForCausalLM
     try:
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            **where, dtype=getattr(torch, dtype)
+        model, info = loader.from_pretrained(
+            **where, dtype=getattr(torch, dtype), output_loading_info=True
         )
         tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
-    except (ValueError, KeyError, RuntimeError, ImportError, NotImplementedError) as exc:
-        raise StartupError(f"The GGUF file cannot be loaded: {type(exc).__name__}: {exc}") from exc
+    except READ_ERRORS as exc:
+        first_line = str(exc).partition("\n")[0]
+        raise StartupError(
+            f"The GGUF file cannot be loaded: {type(exc).__name__}: {first_line}"
+        ) from exc
+    refuse_partial(info)
     # The weights are plain now; a left-over quantization entry would make the copy unloadable.
     vars(model.config).pop("quantization_config", None)
     vars(model)["hf_quantizer"] = None

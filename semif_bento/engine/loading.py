@@ -1,7 +1,6 @@
 """Load a tokenizer and a whole checkpoint, or refuse; knows nothing of prompts or scoring."""
 
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,10 @@ import transformers
 from safetensors import SafetensorError
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from semif_bento.engine.checkpoint import refuse_partial
 from semif_bento.engine.gguf import converted_directory
 from semif_bento.engine.sources import ModelSource
 from semif_bento.errors import StartupError
-
-# Parts of a multimodal Qwen3.5 checkpoint that its text model rightly leaves out.
-UNUSED_PARTS = ("model.visual.", "visual.", "mtp.", "model.mtp.")
 
 
 def model_directory(source: ModelSource, dtype: str, cache_dir: Path) -> Path:
@@ -81,27 +78,10 @@ def load_model(directory: Path, dtype: str, device: str) -> PreTrainedModel:
             )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as exc:
         raise StartupError(f"The model cannot be loaded: {_first_line(exc)}") from exc
-    _refuse_partial(info)
+    refuse_partial(info)
     model = model.to(device).eval()
     _refuse_misplaced(model, device)
     return model
-
-
-def _refuse_partial(info: dict[str, Iterable[object]]) -> None:
-    unexpected = [k for k in _names(info, "unexpected_keys") if not k.startswith(UNUSED_PARTS)]
-    faults = {
-        "missing": _names(info, "missing_keys"),
-        "mismatched": _names(info, "mismatched_keys"),
-        "unreadable": _names(info, "error_msgs"),
-        "unexpected": unexpected,
-    }
-    found = [f"{len(names)} {fault} ({names[0]})" for fault, names in faults.items() if names]
-    if found:
-        raise StartupError(f"The checkpoint did not load whole: {'; '.join(found)}.")
-
-
-def _names(info: dict[str, Iterable[object]], key: str) -> list[str]:
-    return sorted(str(name) for name in info.get(key) or ())
 
 
 def _refuse_misplaced(model: PreTrainedModel, device: str) -> None:

@@ -1,45 +1,18 @@
 """Guards that tests of the engine put around it."""
 
-import socket
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
-from models.loaded import LoadedModel, build_tiny_qwen
+from models.network import blocked_network
 
 from semif_bento.engine.backbone import Backbone
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
-
-    from semif_bento.engine.scorer import TorchScorer
-
-LOOPBACK = ("127.", "::1", "localhost")
-
 
 @pytest.fixture
-def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fail the test on any connection or look-up that leaves this machine, a caught one too."""
-    tried: list[object] = []
-
-    def guard(name: str, place: int) -> None:
-        original = getattr(socket.socket if name.startswith("connect") else socket, name)
-
-        def guarded(*args: object, **kwargs: object) -> object:
-            target = args[place]
-            host = str(target[0] if isinstance(target, tuple) else target)
-            if not host.startswith(LOOPBACK) and not host.startswith("/"):
-                tried.append(target)
-                raise OSError("the network is blocked in this test")
-            return original(*args, **kwargs)
-
-        owner = socket.socket if name.startswith("connect") else socket
-        monkeypatch.setattr(owner, name, guarded)
-
-    guard("connect", 1)
-    guard("connect_ex", 1)
-    guard("getaddrinfo", 0)
-    yield
+def no_network() -> Iterator[None]:
+    """Fail the test on any connection that leaves this machine, one that was caught too."""
+    with blocked_network() as tried:
+        yield
     assert tried == []
 
 
@@ -56,16 +29,3 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(Backbone, name, counted)
     return runs
-
-
-@pytest.fixture(scope="session")
-def small_scorer(
-    qwen_tokenizer: "PreTrainedTokenizerFast", assemble: "Callable[..., TorchScorer]"
-) -> "TorchScorer":
-    """A scorer around a hybrid model small enough to ask thousands of times, in float32.
-
-    Tests may empty its prefix cache and give it another guard or budget; never rely on either.
-    """
-    shape = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2}
-    model = build_tiny_qwen(**shape, layer_types=["linear_attention", "full_attention"])
-    return assemble(LoadedModel(model, qwen_tokenizer, "float32"), max_tokens=4096)
