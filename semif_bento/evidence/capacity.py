@@ -13,7 +13,7 @@ from tqdm import tqdm
 from semif_bento.decisions import Decision, Option, ScoreRequest
 from semif_bento.errors import InvalidRequest, OutOfMemory
 from semif_bento.evidence.checks import Check
-from semif_bento.evidence.target import Target
+from semif_bento.evidence.target import Target, new_mark
 
 NAME = "6 memory"
 MIB_PER_GIB = 1024
@@ -62,10 +62,12 @@ def check_memory(target: Target) -> Capacity:
     decisions = sorted({*(n for n in DECISIONS if n < target.max_decisions), target.max_decisions})
     states = [n for n in STATE_TOKENS if n < most_tokens * 0.9]
     grid = [(count, tokens) for tokens in (*states, most_tokens) for count in decisions]
-    cells = tuple(_measure(target, sizes, *size) for size in tqdm(grid, desc="memory", unit="call"))
-    failed = [cell for cell in (longest, *cells) if cell.failure]
-    most = max((longest, *cells), key=lambda cell: cell.peak_mib or cell.reserved_gib)
-    reserved_gib = max(cell.reserved_gib for cell in (longest, *cells))
+    grid.remove((1, most_tokens))  # the longest prompt, which is measured already
+    measured = [_measure(target, sizes, *size) for size in tqdm(grid, desc="memory", unit="call")]
+    cells = (longest, *measured)
+    failed = [cell for cell in cells if cell.failure]
+    most = max(cells, key=lambda cell: cell.peak_mib or cell.reserved_gib)
+    reserved_gib = max(cell.reserved_gib for cell in cells)
     over = bool(target.vram_cap_gib) and reserved_gib > target.vram_cap_gib
     bar = "every legal size is answered"
     if target.vram_cap_gib:
@@ -73,7 +75,7 @@ def check_memory(target: Target) -> Capacity:
     check = Check(
         NAME,
         not failed and not over,
-        f"{len(cells) + 1 - len(failed)}/{len(cells) + 1} sizes answered; {_tell(longest)} at "
+        f"{len(cells) - len(failed)}/{len(cells)} sizes answered; {_tell(longest)} at "
         f"{target.max_tokens} tokens, {_tell(most)} at most",
         bar,
         {
@@ -146,7 +148,7 @@ def _request(label: str, words: int, decisions: int) -> ScoreRequest:
         Decision(f"d{place}", f"{QUESTION} ({place})", YES_NO)
         for place in range(10, 10 + decisions)
     )
-    return ScoreRequest(f"Log {label}: on{WORD * words} off.", asked)
+    return ScoreRequest(f"Log {new_mark()}, {label}: on{WORD * words} off.", asked)
 
 
 @contextlib.contextmanager

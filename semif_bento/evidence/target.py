@@ -3,6 +3,7 @@
 Knows nothing of rows or checks.
 """
 
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,11 @@ class Target:
     def resting_gib(self) -> float:
         """Return the memory that is kept from others now, in GiB."""
         return self.scorer.status().reserved_gib
+
+
+def new_mark() -> str:
+    """Return a text that no state has held before, so that no prefix cache knows the state."""
+    return secrets.token_hex(4)
 
 
 def open_service(url: str, token: str) -> Target:
