@@ -100,22 +100,24 @@ class Encoder:
                 encoded (a lone surrogate).
         """
         try:
-            encoded = self._encode(request)
+            return self._encode(request, is_limited=True)
         except UnicodeEncodeError:
             raise InvalidRequest("A text holds a lone surrogate and cannot be encoded.") from None
-        self._refuse_long(encoded)
-        return encoded
 
-    def _encode(self, request: ScoreRequest) -> EncodedRequest:
+    def _encode(self, request: ScoreRequest, *, is_limited: bool) -> EncodedRequest:
         evidence = render_evidence(request.state)
         prefix_ids = (*self._head_ids, *self._text(evidence))
         if prefix_ids[-len(self._edge_ids) :] != self._edge_ids:
             raise InvalidRequest("The end of the state cannot be told from the text after it.")
         prefix_hash = hashlib.sha256((self._head + evidence).encode())
         decisions = []
+        total = len(prefix_ids)
         for index, decision in enumerate(request.decisions):
             slots = self._slots(index, decision)
             suffix_ids, rest = self._suffix(decision, slots.letters)
+            total += len(suffix_ids)
+            if is_limited:  # at once: a request may hold far more than it may make tokens
+                self._refuse_long(index, len(prefix_ids) + len(suffix_ids), total)
             row_hash = prefix_hash.copy()
             row_hash.update((rest + self._tail).encode())
             slot_ids = slots.ids[: len(decision.options)]
@@ -142,23 +144,20 @@ class Encoder:
             raise InvalidRequest("A question's start cannot be told from the text before it.")
         return joined[edge:] + self._tail_ids, rest
 
-    def _refuse_long(self, encoded: EncodedRequest) -> None:
-        total = len(encoded.prefix_ids)
-        for index, decision in enumerate(encoded.decisions):
-            tokens = len(encoded.prefix_ids) + len(decision.suffix_ids)
-            total += len(decision.suffix_ids)
-            if tokens > self._max_tokens:
-                raise PromptTooLong(
-                    f"Decision {index} makes a prompt of {tokens} tokens; the limit is "
-                    f"{self._max_tokens} and nothing is truncated."
-                )
+    def _refuse_long(self, index: int, tokens: int, total: int) -> None:
+        if tokens > self._max_tokens:
+            raise PromptTooLong(
+                f"Decision {index} makes a prompt of {tokens} tokens; the limit is "
+                f"{self._max_tokens} and nothing is truncated."
+            )
         if self._max_request_tokens is not None and total > self._max_request_tokens:
             raise PromptTooLong(
-                f"The state and its decisions make {total} tokens; the limit of a request is "
-                f"{self._max_request_tokens} and nothing is truncated."
+                f"The state and the first {index + 1} decisions make {total} tokens; the limit of "
+                f"a request is {self._max_request_tokens} and nothing is truncated."
             )
 
     def _text(self, text: str) -> tuple[int, ...]:
+        text.encode()  # UnicodeEncodeError for a lone surrogate; tokenizers' own error names none
         return tuple(self._plain.encode(text, add_special_tokens=False).ids)
 
     def _markup(self, text: str) -> tuple[int, ...]:
@@ -187,7 +186,7 @@ class Encoder:
         letters = self._slots(0, decision).letters
         prompt = render_chat(self._tokenizer, _messages(render_payload(state, decision, letters)))
         try:
-            encoded = self._encode(ScoreRequest(state, (decision,)))
+            encoded = self._encode(ScoreRequest(state, (decision,)), is_limited=False)
         except InvalidRequest as exc:
             raise StartupError(f"This tokenizer cannot carry the protocol. {exc}") from exc
         if encoded.whole(0) != self._markup(prompt):
