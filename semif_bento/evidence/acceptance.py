@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from tqdm import tqdm
 
 from semif_bento import __version__
-from semif_bento.decisions import Decision, ModelIdentity, Scorer, ScoreRequest, Scores
+from semif_bento.decisions import Decision, ModelIdentity, ScoreRequest, Scores
 from semif_bento.errors import EvidenceError, InvalidRequest
 from semif_bento.evidence import checks
 from semif_bento.evidence.agreement import compare_answers
@@ -24,7 +24,7 @@ from semif_bento.evidence.metrics import Chance, compare_with_chance
 from semif_bento.evidence.noise import Noise, take_noise
 from semif_bento.evidence.reference import Reference
 from semif_bento.evidence.rows import Row, RowFile
-from semif_bento.evidence.scoring import ScoredRows, score_rows
+from semif_bento.evidence.scoring import Examined, ScoredRows, score_rows
 from semif_bento.evidence.speed import check_speed
 from semif_bento.evidence.target import Target
 from semif_bento.protocol import PROMPT_VERSION
@@ -159,7 +159,7 @@ def _same(scored: ScoredRows, others: ScoredRows) -> list[Scores]:
 
 
 def _score_shared(
-    scorer: Scorer, rows: Sequence[Row], max_decisions: int
+    scorer: Examined, rows: Sequence[Row], max_decisions: int
 ) -> tuple[list[Scores], list[Scores], list[str]]:
     """Score each state's rows in shared calls, alone and beside decisions of other rows.
 

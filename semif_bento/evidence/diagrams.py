@@ -105,5 +105,5 @@ def _to_svg(figure: Figure, axis: Axes) -> str:
 def _calm(axis: Axes) -> None:
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelsize=8)
-    axis.xaxis.label.set_size(8)
-    axis.yaxis.label.set_size(8)
+    axis.set_xlabel(axis.get_xlabel(), fontsize=8)
+    axis.set_ylabel(axis.get_ylabel(), fontsize=8)

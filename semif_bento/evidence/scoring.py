@@ -5,13 +5,39 @@ Knows nothing of where the scorer runs or what the answers are for.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from tqdm import tqdm
 
-from semif_bento.decisions import Scorer, Scores
+from semif_bento.decisions import (
+    DirectOutcome,
+    ModelIdentity,
+    ScoreRequest,
+    ScorerStatus,
+    Scores,
+    SharedOutcome,
+)
 from semif_bento.errors import InvalidRequest
 from semif_bento.evidence.journal import Journal
 from semif_bento.evidence.rows import Row
+
+
+class Examined(Protocol):
+    """What is asked of a scorer here; `decisions.Scorer` tells what each does and raises."""
+
+    identity: ModelIdentity
+
+    def direct(self, request: ScoreRequest) -> DirectOutcome:
+        """Score the only decision of `request`."""
+        ...
+
+    def shared(self, request: ScoreRequest) -> SharedOutcome:
+        """Score every decision of `request` over its one state."""
+        ...
+
+    def status(self) -> ScorerStatus:
+        """Report memory, kernels and cache figures."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +50,7 @@ class ScoredRows:
 
 
 def score_rows(
-    scorer: Scorer, rows: Sequence[Row], title: str, journal: Journal | None = None
+    scorer: Examined, rows: Sequence[Row], title: str, journal: Journal | None = None
 ) -> ScoredRows:
     """Score every row by a direct call; a row that stands in the journal is not scored again.
 

@@ -49,8 +49,6 @@ class ServiceScorer:
         EvidenceError: as `direct` raises it.
     """
 
-    slot_count = 16
-
     def __init__(self, url: str, token: str) -> None:
         self.url = url.rstrip("/")
         self._http = httpx.Client(

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from semif_bento.decisions import Scorer
+from semif_bento.evidence.scoring import Examined
 from semif_bento.evidence.service import ServiceScorer
 from semif_bento.settings import Settings
 
@@ -29,7 +29,7 @@ class Target:
     `vram_cap_gib` is 0 without a cap. `loaded` is None where the scorer is a service.
     """
 
-    scorer: Scorer
+    scorer: Examined
     place: str
     max_tokens: int
     max_decisions: int
