@@ -1,9 +1,9 @@
 """Follow what a forward allocates; knows nothing of models, budgets or requests."""
 
 import weakref
-from collections.abc import Callable
 
 import torch
+from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
@@ -29,11 +29,14 @@ class PeakMeter(TorchDispatchMode):
 
     def __torch_dispatch__(  # noqa: D105  torch's own protocol
         self,
-        func: Callable[..., object],
+        func: OpOverload[..., object],
         types: object,
         args: tuple[object, ...] = (),
         kwargs: dict[str, object] | None = None,
     ) -> object:
+        if func._can_decompose():  # inference mode hides what is allocated within such operations
+            with self:
+                return func.decompose(*args, **(kwargs or {}))
         given = {_identity(t.untyped_storage()) for t in _tensors((args, kwargs))}
         result = func(*args, **(kwargs or {}))
         for tensor in _tensors(result):

@@ -10,7 +10,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from semif_bento.decisions import ModelIdentity
 from semif_bento.engine.backbone import Backbone, choose_branch_attention
-from semif_bento.engine.budget import BranchBudget, measure_cost
+from semif_bento.engine.budget import BranchBudget
+from semif_bento.engine.cost import measure_cost
 from semif_bento.engine.delta import kernels_in_use
 from semif_bento.engine.encoding import Encoder
 from semif_bento.engine.head import SlotHead
