@@ -48,7 +48,7 @@ class Container:
 
     def begin_call(self, method: str, path: str, **more: Any) -> "Future[httpx.Response]":
         """Send a request and return at once."""
-        more = {"timeout": 60, "trust_env": False, **more}
+        more = {"timeout": 300, "trust_env": False, **more}
         return self._callers.submit(httpx.request, method, URL + path, **more)
 
     def wait_ready(self, limit_s: float) -> float:

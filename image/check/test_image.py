@@ -133,14 +133,14 @@ def test_the_fence_holds(container: Container) -> None:
 def test_its_health_check_passes_while_it_serves(
     container: Container, description: dict[str, Any]
 ) -> None:
-    kind, *command = description["HealthCheck"]["Test"]
+    kind, *command = description["Healthcheck"]["Test"]
     assert kind == "CMD"
     assert container.run(*command).returncode == 0
 
 
 def test_sigterm_lets_the_running_call_answer(container: Container) -> None:
-    state = " ".join(f"Parcel {n} was weighed and sent." for n in range(150))
-    body = {"state": state, "decisions": [{**DECISION, "id": str(n)} for n in range(64)]}
+    state = " ".join(f"Parcel {n} was weighed and sent." for n in range(60))
+    body = {"state": state, "decisions": [{**DECISION, "id": str(n)} for n in range(24)]}
     begun = _calls_begun(container)
     call = container.begin_call("POST", "/decide/shared", json=body, headers=BEARER)
     container.wait_until(lambda: _calls_begun(container) > begun, END_LIMIT_S)
@@ -148,7 +148,8 @@ def test_sigterm_lets_the_running_call_answer(container: Container) -> None:
     stopped_s = time.monotonic()
     code = container.stop(grace_s=END_LIMIT_S)
     answer = call.result()
-    assert (answer.status_code, len(answer.json()["results"])) == (200, 64)
+    assert answer.status_code == 200, answer.text
+    assert len(answer.json()["results"]) == 24
     assert code == 0, container.log()
     assert time.monotonic() - stopped_s < END_LIMIT_S
 
