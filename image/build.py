@@ -17,10 +17,10 @@ from pathlib import Path
 
 from image import dockerfile, host
 from image.engine import Engine, NoEngine, find_engine
+from semif_bento.protocol import PROMPT_VERSION
 
 PROJECT = Path(__file__).parents[1]
 CHECKS = {"cuda": dockerfile.CHECK_CUDA, "runtime": dockerfile.CHECK_CPU}
-PROTOCOL = "direct-options-v1"
 
 
 class BuildFailed(Exception):
@@ -59,7 +59,6 @@ def build_image(project: Path, engine: Engine, lock: str, tag: str) -> None:
         BuildFailed: the Bento or the image could not be built.
         UnknownDockerfile: BentoML wrote a Dockerfile that is not the one we know.
     """
-    os.umask(0o022)  # file modes are part of a layer's identity
     with tempfile.TemporaryDirectory(prefix="semif-image-") as name:
         scratch = Path(name)
         bento = _build_bento(project, lock, scratch)
@@ -96,7 +95,7 @@ def _labels(project: Path, lock: str) -> dict[str, str]:
         "org.opencontainers.image.title": "semif-bento",
         "org.opencontainers.image.version": read_version(project),
         "org.opencontainers.image.licenses": "MIT",
-        "semif.protocol": PROTOCOL,
+        "semif.protocol": PROMPT_VERSION,
         "semif.lock": lock,
     }
     if revision := _revision(project):
@@ -122,7 +121,8 @@ def _run(command: list[str], directory: Path, **more: str) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     environ = {**os.environ, "PATH": path, "BENTOML_DO_NOT_TRACK": "True", **more}
     sys.stdout.flush()
-    code = subprocess.run(command, cwd=directory, env=environ).returncode
+    # file modes are part of a layer's identity
+    code = subprocess.run(command, cwd=directory, env=environ, umask=0o022).returncode
     if code:
         raise BuildFailed(f"`{Path(command[0]).name} {command[1]}` ended with exit code {code}.")
 

@@ -3,8 +3,8 @@
 Knows nothing of images; nothing it finds is written into the project.
 """
 
+import ast
 import os
-import shlex
 import shutil
 import ssl
 import subprocess
@@ -56,18 +56,19 @@ def find_certificates() -> Path | None:
 
 def find_wheels() -> list[Path]:
     """Return the wheels in the local directories that pip is configured to look into."""
-    houses = dict.fromkeys(Path(text) for text in _pip_configuration("find-links"))
+    places = (text.removeprefix("file://") for text in _pip_configuration("find-links"))
+    houses = dict.fromkeys(map(Path, places))
     return [wheel for house in houses if house.is_dir() for wheel in sorted(house.glob("*.whl"))]
 
 
 def _pip_configuration(option: str) -> Iterator[str]:
-    """Yield every value of an option of pip, whether a file or the environment sets it."""
+    """Yield the values of an option of pip, whether a file or the environment sets it."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     for line in done.stdout.splitlines():
         name, _, value = line.partition("=")
         if name.rpartition(".")[2] == option:
-            yield from (part for text in shlex.split(value) for part in text.split())
+            yield from ast.literal_eval(value).split()
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

@@ -11,8 +11,13 @@ from pathlib import Path
 
 RELEASE = "bookworm"  # its Python is the one that the locks are for
 # runc and not crun: crun 1.8 refuses control groups of the first version beside the second
-TOOLS = ("podman", "runc", "mmdebstrap", "systemd-analyze", "docker-compose")
-PACKAGES = ("podman", "runc", "mmdebstrap", "systemd", "docker-compose")
+PACKAGES = {  # by the tool that is looked for
+    "podman": "podman",
+    "runc": "runc",
+    "mmdebstrap": "mmdebstrap",
+    "systemd-analyze": "systemd",
+    "docker-compose": "docker-compose",
+}
 PYTHON = ("ca-certificates", "python3-pip", "python3-venv")
 INSTALL_TIMEOUT_S = 300
 BASE_TIMEOUT_S = 300
@@ -30,7 +35,7 @@ def install_tools() -> None:
     """
     if os.geteuid() != 0:
         raise Unfit("make image-check makes a root file system and runs containers: it needs root.")
-    missing = [p for tool, p in zip(TOOLS, PACKAGES, strict=True) if not shutil.which(tool)]
+    missing = [package for tool, package in PACKAGES.items() if not shutil.which(tool)]
     if not missing:
         return
     if not shutil.which("apt-get"):

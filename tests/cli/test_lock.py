@@ -39,6 +39,14 @@ def test_the_projects_locks_agree(copy: Path) -> None:
         ("pyproject.toml", "torch==2.13.0", "torch==2.13.1", "runtime.lock pins 2.13.0 for torch"),
         ("requirements/runtime.lock", "anyio==", "# ", "anyio"),
         ("requirements/runtime.lock", "tqdm==", "tqdm==1", "is installed, 1"),
+        (
+            "requirements/cuda.lock",
+            "torch===",
+            "torch==",
+            "cuda.lock does not ask for torch by ===",
+        ),
+        ("requirements/cuda.lock", "anyio==", "# ", "cuda.lock pins None for anyio"),
+        ("requirements/cuda.lock", "sources: ", "sources: 0", "cuda.lock is older than pyproject"),
         ("requirements/dev.lock", "ruff==", "no-such-package==", "not installed; run make setup"),
     ],
 )

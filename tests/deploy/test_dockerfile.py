@@ -65,7 +65,7 @@ def test_another_dockerfile_than_the_one_we_know_is_refused(written: str, marker
     [
         ("cuda", "sm_80 sm_90 sm_100 sm_120", 0),
         ("cuda", "sm_80 sm_90 sm_100", 1),
-        ("cuda", "sm_9 sm_1200", 1),
+        ("cuda", "sm_900 sm_1200", 1),
         ("cpu", "", 0),
         ("cpu", "sm_90", 1),
     ],

@@ -31,7 +31,7 @@ def test_a_build_gets_the_hosts_certificates_and_wheels_by_neutral_names(
     bundle = tmp_path / "authorities.pem"
     bundle.write_text("certificates")
     monkeypatch.setenv("PIP_CERT", str(bundle))
-    monkeypatch.setenv("PIP_FIND_LINKS", str(house))
+    monkeypatch.setenv("PIP_FIND_LINKS", f"{tmp_path} file://{house}")
     mounted = tmp_path / "mounted"
     mounted.mkdir()
     arguments = host.gather(mounted)
