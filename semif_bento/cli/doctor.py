@@ -103,7 +103,10 @@ def _setting_lines(environment: Environment) -> list[SettingLine]:
 
 
 def _calibration(settings: Settings) -> dict[str, Any]:
-    return {"workloads": load_calibration(settings.calibration).workloads}
+    table = load_calibration(settings.calibration)
+    if settings.revision is not None:  # a package's own is known once it is loaded
+        table.require_model(settings.model, settings.revision)
+    return {"workloads": table.workloads}
 
 
 def _device(settings: Settings) -> dict[str, Any]:

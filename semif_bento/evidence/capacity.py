@@ -28,14 +28,15 @@ WORD = " and"
 class Cell:
     """One call: how many decisions over how many shared tokens, what it took.
 
-    `peak_mib` is what the call's tensors held at once beside the weights, known in process only;
-    `failure` is empty when the call was answered.
+    `prompt_tokens` are those of its longest prompt. `peak_mib` is what the call's tensors held at
+    once beside the weights, known in process only; `failure` is empty when the call was answered.
     """
 
     decisions: int
     state_tokens: int
     seconds: float
     groups: int
+    prompt_tokens: int
     peak_mib: float | None
     reserved_gib: float
     failure: str = ""
@@ -76,11 +77,12 @@ def check_memory(target: Target) -> Capacity:
         NAME,
         not failed and not over,
         f"{len(cells) - len(failed)}/{len(cells)} sizes answered; {_tell(longest)} at "
-        f"{target.max_tokens} tokens, {_tell(most)} at most",
+        f"{longest.prompt_tokens} tokens, {_tell(most)} at most",
         bar,
         {
             "resting_gib": resting_gib,
             "reserved_gib": reserved_gib,
+            "longest_prompt_tokens": longest.prompt_tokens,
             "longest_prompt_s": longest.seconds,
             **({"longest_prompt_mib": longest.peak_mib} if longest.peak_mib is not None else {}),
             **({"largest_mib": most.peak_mib} if most.peak_mib is not None else {}),
@@ -121,7 +123,7 @@ def _measure(target: Target, sizes: _Sizes, decisions: int, state_tokens: int) -
                 outcome = target.scorer.shared(_request(label, words, decisions))
         except OutOfMemory:
             failure = f"Out of memory: {decisions} decisions over {state_tokens} state tokens."
-            return Cell(decisions, state_tokens, 0.0, 0, None, target.resting_gib(), failure)
+            return Cell(decisions, state_tokens, 0.0, 0, 0, None, target.resting_gib(), failure)
         except InvalidRequest as exc:
             over = _tokens_over(exc.message, target.max_tokens)
             if over <= 0 or words == 0:
@@ -133,6 +135,7 @@ def _measure(target: Target, sizes: _Sizes, decisions: int, state_tokens: int) -
             state_tokens,
             outcome.timing.total_seconds,
             outcome.timing.branch_groups,
+            max(scores.input_tokens for scores in outcome.scores),
             peak_mib[0] if peak_mib else None,
             target.resting_gib(),
         )

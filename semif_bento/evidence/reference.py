@@ -132,6 +132,9 @@ def _score(
         if "exceed limit" in str(exc):
             return None
         raise EvidenceError(f"SemIf's scorer refuses {row.decision.id!r}: {exc}") from exc
+    except RuntimeError as exc:  # torch's own, out of memory among them
+        kind = type(exc).__name__
+        raise EvidenceError(f"SemIf's scorer failed on {row.decision.id!r}: {kind}.") from exc
 
 
 def _read_own(path: Path, identity: dict[str, Any], wanted: set[str]) -> dict[str, dict[str, Any]]:

@@ -85,6 +85,7 @@ def test_accept_on_a_real_model_agrees_with_semifs_scorer_and_repeats(in_process
     assert checks["4 shared against direct"]["passed"]
     assert checks["6 memory"]["passed"]
     assert checks["6 memory"]["figures"]["longest_prompt_mib"] > 0
+    assert 2000 <= checks["6 memory"]["figures"]["longest_prompt_tokens"] <= 2048
     assert checks["5 speed"]["figures"]["floor_s"] > 0
     assert (tmp_path / "out" / "report.html").read_text().startswith("<!doctype html>")
     reference = (tmp_path / "out" / "reference.jsonl").read_bytes()
