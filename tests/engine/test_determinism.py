@@ -9,6 +9,7 @@ import pytest
 import torch
 from models.faults import RecordingDevice, failing, narrow
 from models.rows import generate, request_of
+from models.small import load_small_scorer
 
 from semif_bento.decisions import Decision, ScoreRequest
 from semif_bento.engine.memory import MemoryGuard
@@ -24,8 +25,9 @@ LARGE_ABOUT_THE_SAME_STATE = ScoreRequest(REQUEST.state, LARGE.decisions)
 
 
 @pytest.fixture
-def scorer(small_scorer):
+def scorer():
     """A scorer that has to split the request and the large one into groups, its cache empty."""
+    small_scorer = load_small_scorer()
     narrow(small_scorer, LARGE, branches=3)
     small_scorer.forget_prefixes()
     small_scorer.guard = MemoryGuard(RecordingDevice(), small_scorer._prefix_cache)

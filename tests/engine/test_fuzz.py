@@ -4,6 +4,7 @@ import random
 
 import pytest
 from models.rows import ENDS, WORDS, generate, request_of
+from models.small import load_small_scorer
 
 from semif_bento.decisions import Decision, Option, ScoreRequest
 from semif_bento.engine.encoding import render_chat
@@ -14,7 +15,8 @@ TOLERANCE = 1e-4
 
 
 @pytest.fixture
-def scorer(small_scorer):
+def scorer():
+    small_scorer = load_small_scorer()
     small_scorer.forget_prefixes()
     return small_scorer
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from models.faults import Followed, RecordingDevice, failing, narrow
 from models.rows import generate, request_of
+from models.small import load_small_scorer
 
 from semif_bento.decisions import ScoreRequest
 from semif_bento.engine.memory import BURST_SLACK_BYTES, CpuMemory, MemoryGuard, is_out_of_memory
@@ -60,8 +61,9 @@ def device():
 
 
 @pytest.fixture
-def scorer(small_scorer, device):
+def scorer(device):
     """A scorer with an empty prefix cache, guarded on a device that records its releases."""
+    small_scorer = load_small_scorer()
     narrow(small_scorer, SHARED, branches=2)
     small_scorer.forget_prefixes()
     small_scorer.guard = MemoryGuard(device, small_scorer._prefix_cache)

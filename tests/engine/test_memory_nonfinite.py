@@ -7,6 +7,7 @@ import pytest
 import torch
 from models.faults import RecordingDevice, narrow
 from models.rows import generate, request_of
+from models.small import load_small_scorer
 
 from semif_bento.decisions import Decision, ScoreRequest
 from semif_bento.engine.memory import MemoryGuard
@@ -25,7 +26,8 @@ def device():
 
 
 @pytest.fixture
-def scorer(small_scorer, device):
+def scorer(device):
+    small_scorer = load_small_scorer()
     narrow(small_scorer, SHARED, branches=2)
     small_scorer.forget_prefixes()
     small_scorer.guard = MemoryGuard(device, small_scorer._prefix_cache)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from models.faults import RecordingDevice, failing
 from models.rows import generate, request_of
+from models.small import load_small_scorer
 
 from semif_bento.decisions import ScoreRequest
 from semif_bento.engine.memory import CpuMemory, MemoryGuard
@@ -22,8 +23,9 @@ WEIGHTS = (8, 1, 8, 1, 1, 1)
 
 
 @pytest.fixture
-def scorer(monkeypatch, small_scorer):
+def scorer(monkeypatch):
     """A scorer whose prefix cache holds a few of the states, so that there are hits and misses."""
+    small_scorer = load_small_scorer()
     monkeypatch.setattr(small_scorer, "_prefix_cache", cache := PrefixCache(8 * 120_000))
     monkeypatch.setattr(small_scorer, "guard", MemoryGuard(RecordingDevice(), cache))
     return small_scorer

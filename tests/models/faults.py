@@ -83,14 +83,16 @@ def failing(
 
 
 def narrow(scorer: TorchScorer, request: ScoreRequest, branches: int) -> None:
-    """Give a scorer just the budget with which so many of a request's longest branches fit."""
+    """Give a scorer just the budget with which so many of a request's longest branches fit.
+
+    It may be less than a server could start with: it bounds the groups, not a whole prompt.
+    """
     cost = scorer._budget.cost
     encoded = scorer._encoder.encode(request)
     prefix = len(encoded.prefix_ids)
     longest = sorted(len(decision.suffix_ids) for decision in encoded.decisions)[-branches:]
     needed = cost.state_bytes(prefix) + cost.group_bytes(longest, prefix)
-    whole = prefix + longest[-1]
-    scorer._budget = BranchBudget(cost, max(needed, cost.largest_bytes(whole)), whole)
+    scorer._budget = BranchBudget(cost, needed, max_tokens=1)
 
 
 def _storages(tree: object) -> list[torch.UntypedStorage]:
