@@ -28,9 +28,11 @@ SHARED = {"state": "some state", "decisions": [DECISION, {**DECISION, "id": "e"}
 
 
 class Server:
-    """One `bentoml serve` over the scripted scorer, started at once and ready when asked."""
+    """One `bentoml serve`, of the scripted scorer unless told otherwise; ready when asked."""
 
-    def __init__(self, home: Path, **environ: str) -> None:
+    def __init__(
+        self, home: Path, service: str = "tests.servers.scripted:SemIf", **environ: str
+    ) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -48,7 +50,7 @@ class Server:
             **environ,
         }
         bentoml = Path(sys.executable).parent / "bentoml"
-        command = [bentoml, "serve", "tests.servers.scripted:SemIf", "--host", "127.0.0.1"]
+        command = [bentoml, "serve", service, "--host", "127.0.0.1"]
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, "--port", str(port)], cwd=ROOT, env={**kept, **given}, stdout=log,

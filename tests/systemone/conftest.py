@@ -9,7 +9,7 @@ from systemone_client import SystemOneClient
 
 @pytest.fixture(scope="session")
 def systemone_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """3 s timeout, 1 may wait, 64 KiB bodies, 3 decisions a pass, names of the hosted service."""
+    """3 s timeout, 1 may wait, 64 KiB bodies, 8 decisions a pass, names of the hosted service."""
     home = tmp_path_factory.mktemp("systemone")
     table = home / "calibration.json"
     table.write_text('{"hot": 2.0}')
@@ -18,7 +18,7 @@ def systemone_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve
         SEMIF_TIMEOUT_S="3",
         SEMIF_MAX_WAITING="1",
         SEMIF_MAX_BODY_BYTES="65536",
-        SEMIF_MAX_DECISIONS="3",
+        SEMIF_MAX_DECISIONS="8",
         SEMIF_MODEL_ALIASES="jev-latest, jev-1.13.0",
         SEMIF_CALIBRATION=str(table),
     )

@@ -23,7 +23,7 @@ CHECKS = [
 ]
 EXAMPLES = 40
 BODIES = {"/decide", "/decide/shared", "/v1/systemone"}
-LEAST_RIGHT = 0.5  # of the answers to requests that the document allows
+LEAST_RIGHT = 0.8  # of the answers to requests that the document allows
 GENERATED = settings(
     max_examples=EXAMPLES,
     deadline=None,

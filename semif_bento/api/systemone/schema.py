@@ -7,6 +7,7 @@ what clients of the service read; unlike on the native routes, unknown keys insi
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.config import JsonDict
 from pydantic_core import ErrorDetails
 
 from semif_bento.errors import InvalidShape, UsageError
@@ -31,6 +32,20 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+def _holds(key: str, schema: JsonDict) -> JsonDict:
+    return {"type": "object", "required": [key], "properties": {key: schema}}
+
+
+_SAID: JsonDict = {"type": ["string", "object", "array"]}
+_SOMETHING: JsonDict = {
+    "anyOf": [
+        _holds("instructions", _SAID),
+        _holds("criteria", _holds("true", _SAID)),
+        _holds("criteria", _holds("false", _SAID)),
+    ]
+}
+
+
 class NoulCriteria(_Part):
     """What yes and no mean."""
 
@@ -40,6 +55,8 @@ class NoulCriteria(_Part):
 
 class Noul(_Part):
     """A question with the answers yes and no; it has instructions, criteria or both."""
+
+    model_config = ConfigDict(json_schema_extra=_SOMETHING)
 
     type: Literal["noul"]
     instructions: Text | None = None
