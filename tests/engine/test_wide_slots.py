@@ -101,16 +101,23 @@ def test_more_options_than_slots_are_refused_with_both_counts(encoder):
         render_decision(choice(17))
 
 
-def test_a_pair_that_is_no_slot_is_left_out_and_the_rest_move_up(tokenizer):
+@pytest.mark.parametrize(
+    "is_broken",
+    [
+        lambda text: text == "AB",  # two tokens by itself
+        lambda text: text == "a prompt\nAB",  # one token, but not after a prompt
+    ],
+)
+def test_a_pair_that_is_no_slot_is_left_out_and_the_rest_move_up(tokenizer, is_broken):
     class Without:
-        """The tokenizer, but for one letter that comes out as another's token."""
+        """The tokenizer, but for one text that comes out with a token more."""
 
         decode = staticmethod(tokenizer.decode)
 
         @staticmethod
         def encode(text, **options):
             found = tokenizer.encode(text, **options)
-            return [*found, 0] if text.endswith("AB") else found
+            return [*found, 0] if is_broken(text) else found
 
     letters = find_wide_slots(Without(), "a prompt\n").letters
     assert letters[25:28] == ("Z", "AA", "AC")
