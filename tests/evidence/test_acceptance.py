@@ -133,6 +133,16 @@ def test_a_scorer_that_does_not_read_descriptions_fails_the_control():
     assert found.checks[2].figures["agreeing"] == 24
 
 
+def test_logits_that_stay_under_shuffling_fail_the_control_of_a_model_at_chance_too():
+    def blind(_, decision):
+        return [7.0 - place for place in range(len(decision.options))]
+
+    found = run(ToldScorer(blind), reference(blind))
+    assert found.chance is not None
+    assert found.chance.at_chance
+    assert only_fails(found, NAMES[2])
+
+
 def test_a_model_at_chance_is_told_and_its_winners_are_not_judged_by_the_control():
     def by_letter(_, decision):
         own = read_digits(_, decision)

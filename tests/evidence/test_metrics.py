@@ -86,6 +86,11 @@ def test_reliability_bins_hold_every_answer_once_and_add_up_to_the_calibration_e
     )
 
 
+def test_a_confidence_on_an_edge_falls_into_the_bin_below():
+    counts = [each.count for each in reliability(np.array([1 / 3]), np.array([True]))]
+    assert counts.index(1) == 4  # 4/15 to 5/15
+
+
 def test_confidence_1_falls_into_the_last_bin():
     [*_, last] = reliability(np.array([1.0]), np.array([True]))
     assert last.count == 1
