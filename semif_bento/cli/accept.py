@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     """
     require_packages()
     from semif_bento.evidence import acceptance, acceptance_page, comparison, reference
-    from semif_bento.evidence.rows import bundled_rows, read_rows
+    from semif_bento.evidence.rows import bundled_rows, choose_rows, read_rows
 
     old = comparison.read_report(args.against) if args.against else None
     file = read_rows(args.rows or bundled_rows(), labelled=False)
@@ -37,11 +37,11 @@ def run(args: argparse.Namespace) -> int:
     target = open_target(args)
     if args.reference is None:
         device = target.scorer.identity.device
-        chosen = reference.choose_rows(file.rows, args.reference_rows, device)
+        chosen = choose_rows(file.rows, args.sample_rows, device)
         theirs = reference.make_reference(target, chosen, directory / REFERENCE)
     else:
         theirs = reference.read_reference(args.reference)
-    plan = acceptance.Plan(seed=args.seed, runs=args.runs, max_p50_ms=args.max_p50_ms)
+    plan = acceptance.Plan(args.seed, args.runs, args.max_p50_ms, args.sample_rows)
     found = acceptance.examine(target, file, theirs, plan)
     movements = comparison.compare_reports(old, found) if old else ()
     comparison.write_report(directory / REPORT, found)

@@ -131,10 +131,10 @@ def _add_accept(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     _add_path(command, "--rows", "JSONL of rows (default: the decisions that ship with it)")
     _add_path(command, "--reference", "JSONL of SemIf's results (default: made with fastjev)")
     command.add_argument(
-        "--reference-rows",
+        "--sample-rows",
         type=_count,
         metavar="N",
-        help="rows to make a reference for (default: all on a GPU, 16 without one)",
+        help="rows that are scored more than once (default: all on a GPU, 16 without one)",
     )
     _add_path(command, "--against", "report.json of an earlier run, to tell what moved")
     _add_examined(command, "acceptance")

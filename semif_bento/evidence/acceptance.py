@@ -23,7 +23,7 @@ from semif_bento.evidence.fitting import to_answers
 from semif_bento.evidence.metrics import Chance, compare_with_chance
 from semif_bento.evidence.noise import Noise, take_noise
 from semif_bento.evidence.reference import Reference
-from semif_bento.evidence.rows import Row, RowFile
+from semif_bento.evidence.rows import Row, RowFile, choose_rows
 from semif_bento.evidence.scoring import Examined, ScoredRows, score_rows
 from semif_bento.evidence.speed import check_speed
 from semif_bento.evidence.target import Target
@@ -35,11 +35,13 @@ COMPANIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run draws, how often it times, and an optional bar (ms) for the median time."""
+    """What a run draws, how often it times, an optional bar (ms) for the median time, and how
+    many rows are scored again for the noise and the control (None: as `choose_rows` does)."""
 
     seed: int = 0
     runs: int = 5
     max_p50_ms: float | None = None
+    sample_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +100,20 @@ def examine(target: Target, file: RowFile, reference: Reference, plan: Plan) -> 
     scorer = target.scorer
     first = score_rows(scorer, file.rows, "direct")
     ours, theirs = _match(first, reference)
-    second = score_rows(scorer, first.rows, "direct again")
+    sample = choose_rows(first.rows, plan.sample_rows, scorer.identity.device)
+    again = score_rows(scorer, sample, "direct again")
     alone, beside, crowded = _score_shared(scorer, first.rows, target.max_decisions)
-    shuffled = checks.shuffle_descriptions(first.rows, plan.seed)
+    shuffled = checks.shuffle_descriptions(sample, plan.seed)
     control = score_rows(scorer, shuffled, "shuffled")
     noise = take_noise(
-        repeated=compare_answers(first.scores, second.scores, 0).gap,
+        repeated=compare_answers(again.scores, _same(first, again), 0).gap,
         regrouped=compare_answers(alone, beside, 0).gap,
         answers=first.scores,
         dtype=scorer.identity.dtype,
     )
     compared = {
         "parity": compare_answers(ours, theirs, noise.allowed),
-        "run twice": compare_answers(first.scores, second.scores, noise.allowed),
+        "run twice": compare_answers(again.scores, _same(first, again), noise.allowed),
         "shuffled": compare_answers(control.scores, _same(first, control), noise.allowed),
         "shared": compare_answers(beside, first.scores, noise.allowed),
     }
@@ -119,7 +122,7 @@ def examine(target: Target, file: RowFile, reference: Reference, plan: Plan) -> 
     memory = check_memory(target)
     found = (
         checks.check_parity(compared["parity"], noise, len(first.rows)),
-        checks.check_noise(noise),
+        checks.check_noise(noise, len(sample)),
         checks.check_control(compared["shuffled"], noise, at_chance, plan.seed),
         checks.check_shared(compared["shared"], noise),
         check_speed(target, plan.runs, plan.max_p50_ms),
@@ -153,7 +156,7 @@ def _match(scored: ScoredRows, reference: Reference) -> tuple[list[Scores], list
 
 
 def _same(scored: ScoredRows, others: ScoredRows) -> list[Scores]:
-    """Return the answers to the rows that `others` holds: a shuffled row may be refused."""
+    """Return the answers to the rows that `others` holds, in its order."""
     by_id = {scores.decision_id: scores for scores in scored.scores}
     return [by_id[scores.decision_id] for scores in others.scores]
 

@@ -17,7 +17,7 @@ from semif_bento.evidence.target import Target, new_mark
 
 NAME = "6 memory"
 MIB_PER_GIB = 1024
-DECISIONS = (1, 8, 21, 64, 256)
+DECISIONS = (1, 8, 64, 256)
 STATE_TOKENS = (128, 512, 2048, 8192, 32768)
 QUESTION = "Does the log end with an alarm?"
 YES_NO = (Option("yes", "It ends with an alarm"), Option("no", "It does not end with an alarm"))

@@ -47,14 +47,16 @@ def check_parity(found: Agreement, noise: Noise, rows: int) -> Check:
     )
 
 
-def check_noise(noise: Noise) -> Check:
-    """Judge whether the same calls give the same bits."""
+def check_noise(noise: Noise, rows: int) -> Check:
+    """Judge whether the same calls, made twice for so many rows, give the same bits."""
     return Check(
         "2 noise floor",
         noise.repeated == 0,
-        f"run twice: {noise.repeated:.3g} logits; alone or beside others: {noise.regrouped:.3g}",
+        f"{rows} rows run twice: {noise.repeated:.3g} logits; alone or beside others: "
+        f"{noise.regrouped:.3g}",
         "run twice: the same bits",
         {
+            "rows": rows,
             "repeated_gap": noise.repeated,
             "regrouped_gap": noise.regrouped,
             "rounding": noise.rounding,

@@ -21,8 +21,6 @@ from semif_bento.evidence.target import LoadedModel, Target
 from semif_bento.protocol import softmax
 
 MAKER = "fastjev"
-ROWS_ON_CPU = 16
-"""Without a GPU the untouched model takes seconds a row, so only so many get a reference."""
 
 Reference = dict[str, Scores]
 """Answers by row id."""
@@ -65,20 +63,6 @@ def read_reference(path: Path) -> Reference:
             ) from exc
         found[scores.decision_id] = scores
     return found
-
-
-def choose_rows(rows: Sequence[Row], wanted: int | None, device: str) -> Sequence[Row]:
-    """Return the rows to make a reference for, spread evenly over all.
-
-    Args:
-        rows: all rows.
-        wanted: how many, 1 or more; None takes all on a GPU and `ROWS_ON_CPU` without one.
-        device: of the model, as it names itself.
-    """
-    count = wanted or (ROWS_ON_CPU if device == "cpu" else len(rows))
-    if count >= len(rows):
-        return rows
-    return [rows[place * len(rows) // count] for place in range(count)]
 
 
 def make_reference(target: Target, rows: Sequence[Row], path: Path) -> Reference:

@@ -5,7 +5,7 @@ Knows nothing of models, scoring or reports.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -17,6 +17,8 @@ from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
 from semif_bento.errors import EvidenceError, InvalidRequest
 
 NOT_OF_A_ROW = ("workload", "diagnostics")
+ROWS_ON_CPU = 16
+"""Without a GPU a row takes a second, and the untouched model several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,20 @@ def read_rows(path: Path, *, labelled: bool) -> RowFile:
         reason = f" ({faults[0]})" if faults else ""
         raise EvidenceError(f"{path} holds no row that can be scored{reason}.")
     return RowFile(tuple(rows), tuple(faults), hashlib.sha256(content).hexdigest())
+
+
+def choose_rows(rows: Sequence[Row], wanted: int | None, device: str) -> Sequence[Row]:
+    """Return a sample of rows, spread evenly over all, for what scores them once more.
+
+    Args:
+        rows: all rows.
+        wanted: how many, 1 or more; None takes all on a GPU and `ROWS_ON_CPU` without one.
+        device: of the model, as it names itself.
+    """
+    count = wanted or (ROWS_ON_CPU if device == "cpu" else len(rows))
+    if count >= len(rows):
+        return rows
+    return [rows[place * len(rows) // count] for place in range(count)]
 
 
 def bundled_rows() -> Path:

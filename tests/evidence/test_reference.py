@@ -100,20 +100,6 @@ def test_a_line_that_is_no_result_is_named(tmp_path, change):
         reference.read_reference(path)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "device", "count"),
-    [(None, "cuda:0", 40), (None, "cpu", 16), (8, "cuda:0", 8), (100, "cpu", 40)],
-)
-def test_rows_for_a_reference_are_spread_over_the_file(wanted, device, count):
-    rows = [make_row(index) for index in range(40)]
-    chosen = reference.choose_rows(rows, wanted, device)
-    lines = [row.line for row in chosen]
-    assert len(lines) == count
-    assert lines == sorted(set(lines))
-    assert lines[0] == 1
-    assert lines[-1] > 40 - 40 // count - 1
-
-
 def test_without_a_maker_or_away_from_the_model_it_is_not_begun(monkeypatch):
     reference.require_maker(is_local=True)
     with pytest.raises(EvidenceError, match="Through a service a reference is needed"):

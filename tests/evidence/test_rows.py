@@ -4,9 +4,10 @@ import json
 from collections import Counter
 
 import pytest
+from samples import make_row
 
 from semif_bento.errors import EvidenceError
-from semif_bento.evidence.rows import bundled_rows, read_rows
+from semif_bento.evidence.rows import bundled_rows, choose_rows, read_rows
 
 GOOD = {
     "id": "a",
@@ -120,3 +121,17 @@ def test_bundled_rows_of_one_group_share_their_state_and_groups_have_states_of_t
     rows = read_rows(bundled_rows(), labelled=True).rows
     states = {(row.group, json.dumps(row.state)) for row in rows}
     assert len(states) == len({group for group, _ in states}) == len({s for _, s in states})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "device", "count"),
+    [(None, "cuda:0", 40), (None, "cpu", 16), (8, "cuda:0", 8), (100, "cpu", 40)],
+)
+def test_a_sample_is_spread_over_the_file(wanted, device, count):
+    rows = [make_row(index) for index in range(40)]
+    chosen = choose_rows(rows, wanted, device)
+    lines = [row.line for row in chosen]
+    assert len(lines) == count
+    assert lines == sorted(set(lines))
+    assert lines[0] == 1
+    assert lines[-1] > 40 - 40 // count - 1
