@@ -38,6 +38,14 @@ def test_it_is_at_least_as_close_to_the_exact_product_as_the_native_one(dtype, b
     assert ((found.double() - exact).abs() <= one_rounding + 1e-5).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_it_is_the_float32_product_rounded_once(dtype):
+    linear = nn.Linear(512, 256).to(dtype)
+    given = torch.randn(200, 512).to(dtype)
+    exact = nn.functional.linear(given.float(), linear.weight.float(), linear.bias.float())
+    assert torch.equal(WideningLinear.around(linear)(given), exact.to(dtype))
+
+
 def test_parameters_are_shared_not_copied():
     linear = nn.Linear(8, 8)
     widened = WideningLinear.around(linear)
