@@ -27,7 +27,7 @@ def launch(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 
 def refused(server: Server) -> str:
-    assert server.process.wait(40) == 1
+    assert server.process.wait(180) == 1
     lines = [line for line in server.log().splitlines() if "cannot start" in line]
     assert "Traceback" not in server.log()
     return lines[-1]
@@ -57,7 +57,7 @@ def test_another_prompt_version_ends_the_start(launch, tmp_path):
 def test_health_tells_the_provenance_of_a_fitted_workload_and_the_answer_uses_it(launch, tmp_path):
     fitted = entry(2.5, model_source="scripted", model_revision="r1")
     table = write(tmp_path / "t", fitted=fitted, plain=2)
-    server = launch(SEMIF_CALIBRATION=str(table)).wait_until_ready()
+    server = launch(SEMIF_CALIBRATION=str(table)).wait_until_ready(180)
     health = httpx.get(f"{server.url}/health").json()
     assert health["workloads"] == ["fitted", "plain"]
     assert health["calibration"] == {"fitted": fitted, "plain": {"temperature": 2.0}}
