@@ -57,7 +57,7 @@ class Server:
                 stderr=subprocess.STDOUT,
             )  # fmt: skip
 
-    def wait_until_ready(self, limit_s: float = 60) -> "Server":
+    def wait_until_ready(self, limit_s: float = 180) -> "Server":
         ends_s = time.monotonic() + limit_s
         while time.monotonic() < ends_s and self.process.poll() is None:
             try:
