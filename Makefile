@@ -14,10 +14,10 @@ KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/de
 READY := $(VENV)/.ready-$(KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bench gpu-check bento image image-check lock clean
+.PHONY: help setup demo serve test check bench browser-check gpu-check bento image image-check lock clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY)  ## make .venv and install the locked packages and this project
 
@@ -40,6 +40,9 @@ check: $(READY)  ## check format, lint, types, import contracts, README table an
 
 bench: $(READY)  ## time scoring against SemIf's reference scorers (an hour on two slow cores)
 	@$(BIN)/semif-bento bench
+
+browser-check: $(READY)  ## try the /docs page in a real browser (needs Chromium and its driver)
+	$(BIN)/python -m pytest -m browser tests/systemone
 
 gpu-check: $(READY)  ## prove on a CUDA card what no CPU can (fails without one)
 	$(BIN)/python -m pytest -m gpu -s tests/gpu

@@ -43,6 +43,7 @@ def test_the_page_is_open_holds_nothing_and_loads_nothing_from_elsewhere(systemo
         assert outside not in markup
 
 
+@pytest.mark.browser
 def test_a_decision_is_shown_as_bars_whose_widths_are_the_probabilities(page):
     decide(page)
     assert text(page, "#problem") == ""
@@ -62,6 +63,7 @@ def test_a_decision_is_shown_as_bars_whose_widths_are_the_probabilities(page):
     assert page.complaints() == []  # the page's own policy stopped nothing of it
 
 
+@pytest.mark.browser
 def test_the_code_shown_does_the_same_for_any_text(page, tmp_path):
     page.type("#question", 'Is it "cold"? It\'s $HOME `x` \\ \\n é 🍵')
     page.click("#is-json")
@@ -84,6 +86,7 @@ def test_the_code_shown_does_the_same_for_any_text(page, tmp_path):
     assert python.stdout.strip() == answer["prompt_sha256"]
 
 
+@pytest.mark.browser
 def test_a_wrong_token_and_a_wrong_row_are_said_in_the_servers_words(page):
     page.type("#token", "wrong")
     page.click("#decide")
@@ -96,6 +99,7 @@ def test_a_wrong_token_and_a_wrong_row_are_said_in_the_servers_words(page):
     assert page.run("return document.querySelector('#answer').hidden")
 
 
+@pytest.mark.browser
 def test_every_route_is_listed_with_its_schemas(page, jev):
     decide(page)
     page.wait_for("document.querySelector('#routes details')")
