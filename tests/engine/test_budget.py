@@ -29,7 +29,7 @@ GROUPS = {
     "mixed": [10] * 20 + [60] * 10 + [150] * 4 + [500],
 }
 FEW_TOKENS = ("one short", "one", "one long", "many short", "many alike")  # SmolLM2 is slow
-PREFIXES = (40, 300, 1500)
+PREFIXES = (40, 1500)
 # By hand: a flat forward, and one in which prefixes are joined.
 FLAT = CostModel(PhaseCost(1000, 10), PhaseCost(), PhaseCost(), False, 500, 4)
 JOINED = CostModel(PhaseCost(1000, 10), PhaseCost(), PhaseCost(0, 0, 0, 0, 3, 1), True, 500, 4)

@@ -126,7 +126,7 @@ def test_no_tensor_survives_a_failure_at_any_operation(scorer, device, mode):
     scorer.forget_prefixes()
     with Followed() as whole:
         call(scorer, mode)
-    for operation in range(1, whole.operations, 97):
+    for operation in range(1, whole.operations, 149):
         scorer.forget_prefixes()
         device.followed = Followed(operation, EXHAUSTIONS["torch"])
         device.alive_at_release.clear()
