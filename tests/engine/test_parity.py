@@ -30,7 +30,7 @@ SUBJECTS = {
     "tiny-qwen-float32": ("tiny-qwen", "float32", 62, 5, BOTH),
     "tiny-qwen-bfloat16": ("tiny-qwen", "bfloat16", 8, 5, BOTH),
     "smollm2-float32": ("smollm2", "float32", 2, 3, ("cascade",)),
-    "smollm2-bfloat16": ("smollm2", "bfloat16", 1, 4, ("views",)),
+    "smollm2-bfloat16": ("smollm2", "bfloat16", 1, 3, ("views",)),
 }
 REFUSED_UPSTREAM = [
     *({"messages": [{"role": "user", "content": f"it arrived broken{end}"}]} for end in ".!?:,"),
