@@ -17,6 +17,13 @@ from semif_bento.settings import Settings
 if TYPE_CHECKING:
     from semif_bento.evidence.target import Target
 
+EXAMINED = {
+    "SEMIF_DTYPE": "float32",
+    "SEMIF_BRANCH_BUDGET_MIB": "512",
+    "SEMIF_MAX_TOKENS": "1024",  # the largest sizes would take most of the time
+}
+"""What the small model is examined with, where the environment does not say otherwise."""
+
 PACKAGES = ("httpx", "matplotlib", "numpy", "scipy", "tqdm")
 
 
@@ -53,13 +60,19 @@ def open_target(args: argparse.Namespace) -> "Target":
 def read_settings(args: argparse.Namespace) -> Settings:
     """Return the settings of the environment and the env files; the small model's without any.
 
+    The small model is examined in float32: its logits hardly follow the options, and bfloat16's
+    rounding would hide what little they move.
+
     Raises:
         StartupError: a setting is wrong.
     """
-    files = args.env_file
-    if not files and not os.environ.get("SEMIF_MODEL"):
-        files = [project_root() / "configs" / "local.env"]
-    return read_environment(os.environ, files).with_token().settings()
+    if args.env_file or os.environ.get("SEMIF_MODEL"):
+        return read_environment(os.environ, args.env_file).with_token().settings()
+    local = read_environment(os.environ, [project_root() / "configs" / "local.env"]).with_token()
+    for name, value in EXAMINED.items():
+        if not os.environ.get(name):
+            local = local.with_value(name, value, "examined so")
+    return local.settings()
 
 
 def _read_token(file: Path | None) -> str:

@@ -81,10 +81,17 @@ def check_control(found: Agreement, noise: Noise, at_chance: bool, seed: int) ->
     passed = close <= CONTROL_SHARE * rows
     if not at_chance:
         passed = passed and found.winners <= CONTROL_WINNERS * rows
-    notes = (
-        "The model is at chance, so its winners follow the letters, not the descriptions; they "
-        "are not judged.",
-    )
+    notes = []
+    if at_chance:
+        notes.append(
+            "The model is at chance, so its winners follow the letters, not the descriptions; "
+            "they are not judged."
+        )
+    if not passed:
+        notes.append(
+            "Shuffled options move this model's answers too little to be told from noise, so "
+            "agreement in checks 1 and 4 proves the prompts and little more."
+        )
     return Check(
         "3 negative control",
         passed,
@@ -93,7 +100,7 @@ def check_control(found: Agreement, noise: Noise, at_chance: bool, seed: int) ->
         f"at most {CONTROL_SHARE:.0%} of rows agree"
         + ("" if at_chance else f" and at most {CONTROL_WINNERS:.0%} of winners"),
         {**_figures(found), "agreeing": close, "seed": seed},
-        notes if at_chance else (),
+        tuple(notes),
     )
 
 
