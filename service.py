@@ -13,8 +13,8 @@ from semif_bento.api.answers import Answers
 from semif_bento.api.results import DecisionResult, Health, SharedResponse
 from semif_bento.api.schema import DecideRequest, SharedRequest
 from semif_bento.api.systemone.answers import SystemOne
+from semif_bento.backend import Backend
 from semif_bento.calibration import load_calibration
-from semif_bento.decisions import Scorer
 from semif_bento.serving.desk import Desk
 from semif_bento.settings import Settings
 
@@ -36,11 +36,11 @@ class SemIf:
     """Decides by one forward pass."""
 
     @staticmethod
-    def open_scorer(settings: Settings) -> Scorer:
-        """Load the configured model; raises StartupError."""
+    def open_backend(settings: Settings) -> Backend:
+        """Load the configured engines; raises StartupError."""
         from semif_bento.engine import startup  # torch is slow to import, and the parent needs none
 
-        return startup.open_scorer(settings)
+        return startup.open_backend(settings)
 
     @bentoml.on_deployment
     @staticmethod
@@ -58,8 +58,9 @@ class SemIf:
             settings = bento.read_settings()
             table = load_calibration(settings.calibration)
             self.desk = Desk(settings.max_waiting, settings.timeout_s)
-            self.desk.open(lambda: self.open_scorer(settings))
-            table.require_model(self.desk.identity.source, self.desk.identity.revision)
+            self.desk.open(lambda: self.open_backend(settings))
+            identity = self.desk.backend.identity
+            table.require_model(identity.source, identity.revision)
         self.answers = Answers(settings, table, self.desk)
         self.systemone = SystemOne.over(self.desk, table, settings.model_aliases)
 

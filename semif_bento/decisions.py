@@ -7,6 +7,8 @@ DirectOutcome or SharedOutcome → response. Everything here is frozen.
 from dataclasses import dataclass
 from typing import Protocol
 
+from semif_bento.caller import Caller
+
 JsonState = str | dict[str, object] | list[object]
 """A nonempty string, object or array of finite JSON; key order and digits are meaning."""
 
@@ -133,7 +135,7 @@ class ScorerStatus:
 
 
 class Scorer(Protocol):
-    """What the serving side calls. Not thread-safe: one call at a time, from one thread.
+    """What the serving side calls. Not thread-safe unless its backend has several slots.
 
     A decision may have up to `wide_slot_count` options; over `slot_count` its prompt is a wide one.
     `status` alone may be called from any thread at any time; it never waits for a call.
@@ -143,10 +145,15 @@ class Scorer(Protocol):
     slot_count: int
     wide_slot_count: int
 
-    def direct(self, request: ScoreRequest) -> DirectOutcome:
+    def direct(self, request: ScoreRequest, caller: Caller | None = None) -> DirectOutcome:
         """Score the only decision of `request` by one whole forward, no cache involved.
 
+        Args:
+            request: one state and one decision.
+            caller: whom the answer is for; a call may stop early when they have left.
+
         Raises:
+            ClientClosed: the caller left.
             PromptTooLong: the prompt is over the token limit.
             InvalidRequest: its text cannot be encoded, or it has more options than slots.
             OutOfMemory: the device ran out of memory; nothing of the call is kept.
@@ -154,7 +161,7 @@ class Scorer(Protocol):
         """
         ...
 
-    def shared(self, request: ScoreRequest) -> SharedOutcome:
+    def shared(self, request: ScoreRequest, caller: Caller | None = None) -> SharedOutcome:
         """Score every decision of `request` against one prefill of its state.
 
         Raises:

@@ -36,10 +36,13 @@ class Answers:
             RequestError: as `Desk.run` raises it.
         """
         self._table.require(body.workload)
+        scorer = self._desk.backend.require_letter()
         request = rendering.to_direct_request(body)
-        outcome = await self._desk.run("direct", lambda scorer: scorer.direct(request), arrived_s)
+        outcome = await self._desk.run(
+            "direct", lambda caller: scorer.direct(request, caller), arrived_s
+        )
         metrics.INPUT_TOKENS.labels("direct").inc(outcome.scores.input_tokens)
-        return rendering.to_direct_result(outcome, self._desk.identity, self._table, body.workload)
+        return rendering.to_direct_result(outcome, scorer.identity, self._table, body.workload)
 
     async def decide_shared(self, body: SharedRequest, arrived_s: float) -> SharedResponse:
         """Answer POST /decide/shared.
@@ -52,18 +55,19 @@ class Answers:
         if asked > limit:
             raise InvalidRequest(f"`decisions` has {asked} entries; at most {limit} are taken.")
         self._table.require(body.workload)
+        scorer = self._desk.backend.require_letter()
         request = rendering.to_shared_request(body)
-        outcome = await self._desk.run("shared", lambda scorer: scorer.shared(request), arrived_s)
+        outcome = await self._desk.run(
+            "shared", lambda caller: scorer.shared(request, caller), arrived_s
+        )
         timing = outcome.timing
         tokens = timing.prefix_tokens + timing.true_suffix_tokens
         metrics.INPUT_TOKENS.labels("shared").inc(tokens)
-        return rendering.to_shared_response(
-            outcome, self._desk.identity, self._table, body.workload
-        )
+        return rendering.to_shared_response(outcome, scorer.identity, self._table, body.workload)
 
     def health(self) -> Health:
         """Answer /health without waiting for the running call."""
-        model, status = self._desk.identity, self._desk.status()
+        model, status = self._desk.backend.identity, self._desk.backend.status()
         return Health(
             status="ok",
             semif_commit=SEMIF_COMMIT,

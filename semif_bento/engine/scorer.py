@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from semif_bento.caller import Caller
 from semif_bento.decisions import (
     Decision,
     DirectOutcome,
@@ -56,8 +57,10 @@ class TorchScorer:
         self._device_name, self._kernels = device_name, linear_attention_kernels
         self.serving_config = f"shared-prefix-{backbone.branch_attention}-v1"
 
-    def direct(self, request: ScoreRequest) -> DirectOutcome:
+    def direct(self, request: ScoreRequest, caller: Caller | None = None) -> DirectOutcome:
         """Score the only decision of `request` by one whole forward, no cache involved.
+
+        The caller is not asked once the forward has begun.
 
         Raises:
             InvalidRequest: the prompt is over the token limit, or its text cannot be encoded.
@@ -66,13 +69,15 @@ class TorchScorer:
         """
         return self.guard.run(lambda: self._direct(request))
 
-    def shared(self, request: ScoreRequest) -> SharedOutcome:
+    def shared(self, request: ScoreRequest, caller: Caller | None = None) -> SharedOutcome:
         """Score every decision of `request` against one prefill of its state.
 
+        A caller who has left ends the call before its next group of branches.
+
         Raises:
-            The same as `direct`.
+            The same as `direct`, and ClientClosed: the caller left.
         """
-        return self.guard.run(lambda: self._shared(request))
+        return self.guard.run(lambda: self._shared(request, caller or Caller()))
 
     def forget_prefixes(self) -> None:
         """Drop every cached prefix, so that the next shared call prefills."""
@@ -106,7 +111,7 @@ class TorchScorer:
         )
 
     @torch.inference_mode()
-    def _shared(self, request: ScoreRequest) -> SharedOutcome:
+    def _shared(self, request: ScoreRequest, caller: Caller) -> SharedOutcome:
         started = time.perf_counter()
         encoded = self._encoder.encode(request)
         encoded_at = time.perf_counter()
@@ -116,7 +121,7 @@ class TorchScorer:
         prefilled_at = time.perf_counter()
         lengths = [len(decision.suffix_ids) for decision in encoded.decisions]
         groups = self._budget.groups(lengths, prefix.length)
-        branches, padded = self._run_groups(prefix, encoded, groups, request.diagnostics)
+        branches, padded = self._run_groups(prefix, encoded, groups, request.diagnostics, caller)
         ended = time.perf_counter()
         # Only a state whose branches all came out finite is worth keeping.
         self._prefix_cache.put(key, prefix)
@@ -153,11 +158,13 @@ class TorchScorer:
         encoded: EncodedRequest,
         groups: Sequence[Sequence[int]],
         diagnostics: bool,
+        caller: Caller,
     ) -> tuple[dict[int, BranchScores], int]:
         """Run group after group; return every branch's answer by index, and tokens computed."""
         found: dict[int, BranchScores] = {}
         padded = 0
         for group in groups:
+            caller.require_presence()
             decisions = [encoded.decisions[index] for index in group]
             suffixes = [decision.suffix_ids for decision in decisions]
             hidden = self._backbone.branches(prefix, suffixes)

@@ -8,6 +8,7 @@ import torch
 import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from semif_bento.backend import Backend
 from semif_bento.decisions import ModelIdentity
 from semif_bento.engine.backbone import Backbone, choose_branch_attention
 from semif_bento.engine.budget import BranchBudget
@@ -41,6 +42,15 @@ class OpenedModel:
     scorer: TorchScorer
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerFast
+
+
+def open_backend(settings: Settings) -> Backend:
+    """Load and prove what the settings ask for; call it on the thread that will score.
+
+    Raises:
+        StartupError: as `open_scorer` raises it.
+    """
+    return Backend(letter=open_scorer(settings))
 
 
 def open_scorer(settings: Settings) -> TorchScorer:

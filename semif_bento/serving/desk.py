@@ -1,4 +1,4 @@
-"""The desk before the one scoring slot: who may wait, for how long, and whose turn it is.
+"""The desk before the scoring slots: who may wait, for how long, and whose turn it is.
 
 Knows nothing of HTTP or torch. It guards one process: two processes on one card are two desks.
 """
@@ -6,12 +6,15 @@ Knows nothing of HTTP or torch. It guards one process: two processes on one card
 import asyncio
 import logging
 import math
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
-from semif_bento.decisions import ModelIdentity, Scorer, ScorerStatus
+from semif_bento.backend import Backend
+from semif_bento.caller import Caller
+from semif_bento.decisions import PrefixCacheStatus
 from semif_bento.errors import (
     OutOfMemory,
     Overloaded,
@@ -22,7 +25,7 @@ from semif_bento.errors import (
 )
 from semif_bento.serving import failures, metrics
 
-Mode = Literal["direct", "shared"]
+Mode = Literal["direct", "shared", "classify"]
 T = TypeVar("T")
 
 RECENT_SHARE = 0.25  # weight of the newest call in the mean behind Retry-After
@@ -32,60 +35,64 @@ log = logging.getLogger(__name__)
 
 
 class Desk:
-    """Runs jobs on one scorer, one at a time, on the thread that loaded it.
+    """Runs jobs on the engines of one backend, as many at a time as it has slots.
 
-    The slot is free only when the running job has ended, not when its caller has left or timed
-    out; a job that still waits is dropped as soon as its caller is cancelled.
+    With one slot a job runs on the thread that loaded the engines. A slot is free only when its
+    job has ended, not when its caller has left or timed out; the job is told, and may end sooner.
+    A job that still waits is dropped as soon as its caller is cancelled.
 
     Args:
-        max_waiting: how many jobs may wait behind the running one (0 or more).
+        max_waiting: how many jobs may wait behind the running ones (0 or more).
         timeout_s: longest time from a request's arrival to its answer (over 0).
     """
 
     def __init__(self, max_waiting: int, timeout_s: float) -> None:
         self._max_waiting = max_waiting
         self._timeout_s = timeout_s
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="scorer")
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="scorer")
         self._jobs: set[Future[Any]] = set()
         self._recent_s = 1.0  # a guess until calls have been timed
-        self._scorer: Scorer | None = None
+        self._backend: Backend | None = None
+        self._figures = threading.Lock()
+        self._published = PrefixCacheStatus(0, 0, 0, 0, 0)
 
-    def open(self, load: Callable[[], Scorer]) -> None:
-        """Load the scorer on the scoring thread and wait for it.
+    def open(self, load: Callable[[], Backend]) -> None:
+        """Load the backend on the scoring thread and wait for it.
 
         Raises:
             StartupError: as `load` raises it.
         """
-        self._scorer = self._thread.submit(load).result()
-        status = self._scorer.status()
+        self._backend = self._threads.submit(load).result()
+        status = self._backend.status()
+        self._published = status.prefix_cache
         metrics.publish(status, before=status.prefix_cache)
+        if self._backend.slots > 1:
+            self._threads.shutdown()
+            self._threads = ThreadPoolExecutor(self._backend.slots, thread_name_prefix="scorer")
 
     @property
-    def identity(self) -> ModelIdentity:
-        """What the loaded scorer is."""
-        return self._loaded().identity
+    def backend(self) -> Backend:
+        """What the jobs run on.
 
-    @property
-    def wide_slot_count(self) -> int:
-        """Most options of a decision."""
-        return self._loaded().wide_slot_count
+        Raises:
+            StartupError: nothing is loaded.
+        """
+        if self._backend is None:
+            raise StartupError("The engines are not loaded.")
+        return self._backend
 
-    def status(self) -> ScorerStatus:
-        """Report the scorer's figures without waiting for the running job."""
-        return self._loaded().status()
-
-    async def run(self, mode: Mode, job: Callable[[Scorer], T], arrived_s: float) -> T:
+    async def run(self, mode: Mode, job: Callable[[Caller], T], arrived_s: float) -> T:
         """Run `job` when its turn comes and return its result.
 
         Args:
             mode: label of the scorer's metrics.
-            job: called once with the scorer, on the scoring thread.
+            job: called once on a scoring thread, with the caller it works for.
             arrived_s: when the request arrived, on the clock of `time.monotonic`.
 
         Raises:
             Overloaded: `max_waiting` jobs wait already; the job was not queued.
             ScoringTimeout: no result within `timeout_s` of the arrival. A job that waited was
-                dropped; a running one keeps the slot until it has ended.
+                dropped; a running one is told, and keeps its slot until it has ended.
             ScoringFailed: the job raised anything but a RequestError.
             RequestError: as the job raises it.
             CancelledError: the caller left; the job is treated as on a timeout.
@@ -94,32 +101,38 @@ class Desk:
         if remaining_s <= 0:
             raise ScoringTimeout("The request was not answered in time.")
         self._admit()
-        future = self._thread.submit(self._take_turn, mode, job, time.monotonic())
+        caller = Caller()
+        future = self._threads.submit(self._take_turn, mode, job, caller, time.monotonic())
         self._jobs.add(future)
         try:
             async with asyncio.timeout(remaining_s):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             raise ScoringTimeout("The request was not answered in time.") from None
+        finally:
+            caller.leave()  # after an answer it tells nobody anything
 
     def close(self) -> None:
-        """Drop what waits and return when the running job has ended."""
-        self._thread.shutdown(wait=True, cancel_futures=True)
+        """Drop what waits and return when the running jobs have ended."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _admit(self) -> None:
         self._jobs = {job for job in self._jobs if not job.done()}
-        if len(self._jobs) <= self._max_waiting:
+        slots = self.backend.slots
+        if len(self._jobs) < self._max_waiting + slots:
             return
-        wait_s = math.ceil(self._recent_s * len(self._jobs))
+        wait_s = math.ceil(self._recent_s * len(self._jobs) / slots)
         raise Overloaded(
             "Too many requests are waiting; try again later.",
             retry_after_s=min(max(wait_s, 1), LONGEST_RETRY_AFTER_S),
         )
 
-    def _take_turn(self, mode: Mode, job: Callable[[Scorer], T], queued_s: float) -> T:
+    def _take_turn(
+        self, mode: Mode, job: Callable[[Caller], T], caller: Caller, queued_s: float
+    ) -> T:
         metrics.QUEUE_SECONDS.observe(time.monotonic() - queued_s)
         try:
-            return self._score(mode, job)
+            return self._score(mode, job, caller)
         except OutOfMemory:
             metrics.OUT_OF_MEMORY.inc()
             raise
@@ -130,19 +143,18 @@ class Desk:
         # Raised out here so that the failed call's frames, and what they hold, are gone.
         raise ScoringFailed("Scoring failed; the server's log says where.")
 
-    def _score(self, mode: Mode, job: Callable[[Scorer], T]) -> T:
-        scorer = self._loaded()
-        cache_before = scorer.status().prefix_cache
+    def _score(self, mode: Mode, job: Callable[[Caller], T], caller: Caller) -> T:
         started_s = time.monotonic()
         try:
-            return job(scorer)
+            return job(caller)
         finally:
             took_s = time.monotonic() - started_s
             self._recent_s += RECENT_SHARE * (took_s - self._recent_s)
             metrics.SCORER_SECONDS.labels(mode).observe(took_s)
-            metrics.publish(scorer.status(), cache_before)
+            self._publish()
 
-    def _loaded(self) -> Scorer:
-        if self._scorer is None:
-            raise StartupError("The scorer is not loaded.")
-        return self._scorer
+    def _publish(self) -> None:
+        with self._figures:
+            status = self.backend.status()
+            metrics.publish(status, self._published)
+            self._published = status.prefix_cache

@@ -33,7 +33,7 @@ RESERVED_BYTES = Gauge(
 
 
 def publish(status: ScorerStatus, before: PrefixCacheStatus) -> None:
-    """Publish what one call changed: `before` is the prefix cache's status as the call began."""
+    """Publish a status; `before` is the prefix cache's as it was published last."""
     RESERVED_BYTES.set(status.reserved_gib * GIB)
     PREFIX_CACHE_HITS.inc(status.prefix_cache.hits - before.hits)
     PREFIX_CACHE_MISSES.inc(status.prefix_cache.misses - before.misses)

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from semif_bento.decisions import ModelIdentity, PrefixCacheStatus, Scorer, ScorerStatus
+from semif_bento.backend import Backend
+from semif_bento.caller import Caller
+from semif_bento.decisions import ModelIdentity, PrefixCacheStatus, ScorerStatus
 from semif_bento.errors import (
+    ClientClosed,
     InvalidRequest,
     OutOfMemory,
     Overloaded,
@@ -30,7 +33,9 @@ class IdleScorer:
     def __init__(self) -> None:
         self.thread = threading.get_ident()
 
-    def direct(self, request: object) -> Any:
+    wide_slot_count = 255
+
+    def direct(self, request: object, caller: object = None) -> Any:
         raise NotImplementedError
 
     shared = direct
@@ -48,7 +53,7 @@ class Work:
         self.started, self.may_end = threading.Event(), threading.Event()
         self.runs = 0
 
-    def __call__(self, scorer: Scorer) -> int:
+    def __call__(self, caller: Caller) -> int:
         self.runs += 1
         self.started.set()
         assert self.may_end.wait(10)
@@ -56,10 +61,13 @@ class Work:
 
 
 def on_desk(
-    test: Callable[[Desk], Coroutine[Any, Any, None]], max_waiting: int = 1, timeout_s: float = 10
+    test: Callable[[Desk], Coroutine[Any, Any, None]],
+    max_waiting: int = 1,
+    timeout_s: float = 10,
+    slots: int = 1,
 ) -> None:
     desk = Desk(max_waiting, timeout_s)
-    desk.open(IdleScorer)
+    desk.open(lambda: Backend(letter=IdleScorer(), slots=slots))
     try:
         asyncio.run(test(desk))
     finally:
@@ -76,7 +84,8 @@ async def started(work: Work) -> None:
 
 def test_jobs_run_on_the_thread_that_loaded_the_scorer():
     async def test(desk: Desk) -> None:
-        assert await run(desk, lambda scorer: scorer.thread == threading.get_ident())
+        scorer: Any = desk.backend.letter
+        assert await run(desk, lambda caller: threading.get_ident()) == scorer.thread
 
     on_desk(test)
 
@@ -113,7 +122,7 @@ def test_a_job_over_the_queue_limit_is_refused_and_never_runs():
 
 def test_without_waiting_room_a_free_slot_is_still_taken():
     async def test(desk: Desk) -> None:
-        assert await run(desk, lambda scorer: 1) == 1
+        assert await run(desk, lambda caller: 1) == 1
         assert await run(desk, lambda scorer: 2) == 2
 
     on_desk(test, max_waiting=0)
@@ -154,7 +163,7 @@ def test_a_timeout_keeps_the_slot_until_the_work_has_ended():
 def test_the_deadline_counts_from_the_arrival():
     async def test(desk: Desk) -> None:
         with pytest.raises(ScoringTimeout):
-            await desk.run("direct", lambda scorer: 1, time.monotonic() - 11)
+            await desk.run("direct", lambda caller: 1, time.monotonic() - 11)
 
     on_desk(test)
 
@@ -177,6 +186,65 @@ def test_a_caller_that_leaves_while_waiting_is_dropped_and_frees_its_place():
     on_desk(test)
 
 
+def test_a_job_is_told_that_its_caller_has_left_and_may_stop():
+    async def test(desk: Desk) -> None:
+        told, may_look = threading.Event(), threading.Event()
+
+        def job(caller: Caller) -> None:
+            caller.on_leaving(told.set)
+            may_look.set()
+            assert told.wait(10)
+            caller.require_presence()
+            raise AssertionError
+
+        running = run(desk, job)
+        assert await asyncio.to_thread(may_look.wait, 10)
+        assert not told.is_set()
+        running.cancel()
+        await asyncio.wait({running})
+        assert await run(desk, lambda caller: caller.require_presence() or 1) == 1
+
+    on_desk(test)
+
+
+def test_a_job_is_told_that_its_time_is_up():
+    told = threading.Event()
+
+    async def test(desk: Desk) -> None:
+        with pytest.raises(ScoringTimeout):
+            await run(desk, lambda caller: caller.on_leaving(told.set) or told.wait(10))
+
+    on_desk(test, timeout_s=0.2)
+    assert told.is_set()
+
+
+def test_who_asks_after_a_caller_has_left_is_told_at_once():
+    caller, told = Caller(), threading.Event()
+    caller.leave()
+    caller.on_leaving(told.set)
+    assert told.is_set()
+    with pytest.raises(ClientClosed):
+        caller.require_presence()
+
+
+def test_as_many_jobs_run_at_once_as_there_are_slots_and_no_more():
+    async def test(desk: Desk) -> None:
+        first, second, third, refused = Work(), Work(), Work(), Work()
+        tasks = [run(desk, first), run(desk, second), run(desk, third)]
+        await started(first)
+        await started(second)
+        await asyncio.sleep(0.05)
+        assert third.runs == 0
+        with pytest.raises(Overloaded):
+            await run(desk, refused)
+        for work in (first, second, third):
+            work.may_end.set()
+        assert await asyncio.gather(*tasks) == [1, 1, 1]
+        assert refused.runs == 0
+
+    on_desk(test, max_waiting=1, slots=2)
+
+
 def test_a_caller_that_leaves_while_running_does_not_free_the_slot():
     async def test(desk: Desk) -> None:
         running, asked = Work(), Work()
@@ -197,7 +265,7 @@ def test_a_caller_that_leaves_while_running_does_not_free_the_slot():
 @pytest.mark.parametrize("error", [InvalidRequest("a."), OutOfMemory("b."), ScoringFailed("c.")])
 def test_our_own_errors_pass_as_they_are(error):
     async def test(desk: Desk) -> None:
-        def fail(scorer: object) -> None:
+        def fail(caller: object) -> None:
             raise error
 
         with pytest.raises(type(error)) as caught:
@@ -212,13 +280,13 @@ def test_any_other_error_is_scoring_failed_logged_without_its_message(kind, capl
     words = "the caller's own words"
 
     async def test(desk: Desk) -> None:
-        def fail(scorer: object) -> None:
+        def fail(caller: object) -> None:
             raise kind(words)
 
         with pytest.raises(ScoringFailed) as caught:
             await run(desk, fail)
         assert caught.value.__context__ is None
-        assert await run(desk, lambda scorer: 1) == 1
+        assert await run(desk, lambda caller: 1) == 1
 
     with caplog.at_level(logging.ERROR):
         on_desk(test)
@@ -228,7 +296,7 @@ def test_any_other_error_is_scoring_failed_logged_without_its_message(kind, capl
 
 
 def test_a_scorer_that_cannot_load_fails_the_opening():
-    def load() -> Scorer:
+    def load() -> Backend:
         raise StartupError("No weights.")
 
     desk = Desk(1, 10)

@@ -9,11 +9,12 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from semif_bento.backend import Backend
+from semif_bento.caller import Caller
 from semif_bento.decisions import (
     DirectOutcome,
     ModelIdentity,
     PrefixCacheStatus,
-    Scorer,
     ScoreRequest,
     ScorerStatus,
     Scores,
@@ -38,7 +39,7 @@ class ScriptedScorer:
     def __init__(self) -> None:
         self.calls = self.ended = self.overlaps = self.hits = 0
 
-    def direct(self, request: ScoreRequest) -> DirectOutcome:
+    def direct(self, request: ScoreRequest, caller: Caller | None = None) -> DirectOutcome:
         """Count the call, do what the state says, answer; the time may be no number."""
         [scores] = self._score(request)
         seconds: Any = 0.25
@@ -46,7 +47,7 @@ class ScriptedScorer:
             seconds = str(request.state)
         return DirectOutcome(scores, seconds, 0.5)
 
-    def shared(self, request: ScoreRequest) -> SharedOutcome:
+    def shared(self, request: ScoreRequest, caller: Caller | None = None) -> SharedOutcome:
         """Count the call, do what the state says, answer; every second call is a cache hit."""
         scores = self._score(request)
         match request.state:
@@ -99,7 +100,7 @@ def _act(state: object) -> None:
             raise KeyError(f"not there: {rest}")
 
 
-def open_scripted(settings: Settings) -> Scorer:
+def open_scripted(settings: Settings) -> Backend:
     """Load slowly or not at all, as the revision asks: `load:<seconds>`, `fail` or `crash`."""
     revision = settings.revision or ""
     if revision == "crash":
@@ -108,7 +109,7 @@ def open_scripted(settings: Settings) -> Scorer:
         raise StartupError("The weights are not complete.")
     if revision.startswith("load:"):
         time.sleep(float(revision.removeprefix("load:")))
-    return ScriptedScorer()
+    return Backend(letter=ScriptedScorer())
 
 
-SemIf.inner.open_scorer = staticmethod(open_scripted)
+SemIf.inner.open_backend = staticmethod(open_scripted)

@@ -64,7 +64,8 @@ class SystemOne:
     @classmethod
     def over(cls, desk: Desk, table: CalibrationTable, aliases: Sequence[str]) -> "SystemOne":
         """Return the routes over a desk's own model, which also goes by the operator's aliases."""
-        model = letter_model(desk.identity, desk.wide_slot_count, aliases)
+        scorer = desk.backend.require_letter()
+        model = letter_model(scorer.identity, scorer.wide_slot_count, aliases)
         return cls(Catalogue((model,), datetime.now(UTC).date()), table, desk)
 
     def models(self) -> ModelList:
@@ -109,7 +110,10 @@ class SystemOne:
         if not asked:
             return {}, 0
         request = ScoreRequest(state, asked, diagnostics)
-        outcome = await self._desk.run("shared", lambda scorer: scorer.shared(request), arrived_s)
+        scorer = self._desk.backend.require_letter()
+        outcome = await self._desk.run(
+            "shared", lambda caller: scorer.shared(request, caller), arrived_s
+        )
         # Clients do not notice a missing answer, so this does.
         if [scores.decision_id for scores in outcome.scores] != [one.id for one in asked]:
             raise ScoringFailed("The scorer did not answer every decision.")
@@ -124,6 +128,6 @@ class SystemOne:
             return rendering.to_answer(question, {decision.options[0].id: 1.0}, trivial=True)
         scores = found[decision.id]
         evidence = rendering.to_evidence(
-            scores, self._desk.identity.dtype, self._table, wishes.workload
+            scores, self._desk.backend.identity.dtype, self._table, wishes.workload
         )
         return rendering.to_answer(question, rendering.by_option(scores), **evidence)
