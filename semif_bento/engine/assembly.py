@@ -101,9 +101,9 @@ def assemble_classifier(
     workspace = workspace or Workspace.of(settings)
     weight_bytes = workspace.memory.allocated_bytes() if weight_bytes is None else weight_bytes
     model = checkpoint.model
-    vocabulary = model.get_input_embeddings().num_embeddings
+    vocabulary = int(model.config.get_text_config().vocab_size)
     encoder = PairEncoder(
-        checkpoint.tokenizer, checkpoint.template, settings.max_tokens, int(vocabulary)
+        checkpoint.tokenizer, checkpoint.template, settings.max_tokens, vocabulary
     )
     backbone = Backbone(model, choose_branch_attention(model, settings.branch_attention))
     prove_classifier(checkpoint, backbone, encoder)
@@ -114,7 +114,6 @@ def assemble_classifier(
         backbone=backbone,
         head=checkpoint.head,
         budget=budget,
-        max_tokens=settings.max_tokens,
         workspace=workspace,
         device_name=device_name(settings),
         linear_attention_kernels=kernels_in_use(model),

@@ -19,7 +19,7 @@ SLOW_DECAY = -5.0
 
 
 def build_nli_model(seed: int = 0, **changes: object) -> Qwen3_5ForSequenceClassification:
-    """Build a random checkpoint in float32, with its vision tower; `changes` go to the text part."""
+    """Build a random checkpoint in float32 with a vision tower; `changes` go to its text part."""
     text: dict[str, object] = {
         "vocab_size": 248320,
         "hidden_size": 128,

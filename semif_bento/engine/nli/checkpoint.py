@@ -56,14 +56,13 @@ def load_checkpoint(directory: Path, dtype: str, device: str) -> NliCheckpoint:
     except (OSError, ValueError, KeyError) as exc:
         raise StartupError(f"The NLI model cannot be loaded: {first_line(exc)}") from exc
     template = read_template(config)
-    model = _load_model(directory, config, dtype)
+    model = _load_model(directory, config, dtype, device)
     if not isinstance(getattr(model, "score", None), nn.Linear):
         raise StartupError("The NLI model's head is not one linear layer named score.")
     text_config = model.config.get_text_config()
     if text_config.pad_token_id is None:
         # Where pooling looks for the last real token; without one, padded batches are refused.
         text_config.pad_token_id = tokenizer.pad_token_id or tokenizer.eos_token_id
-    model = model.to(device).eval()
     refuse_misplaced(model, device)
     return NliCheckpoint(model, tokenizer, template)
 
@@ -102,7 +101,7 @@ def _load_tokenizer(directory: Path) -> PreTrainedTokenizerFast:
     return load_tokenizer(directory, needs_chat_template=False)
 
 
-def _load_model(directory: Path, config: Any, dtype: str) -> PreTrainedModel:
+def _load_model(directory: Path, config: Any, dtype: str, device: str) -> PreTrainedModel:
     loader: type[Any] = transformers.AutoModelForSequenceClassification
     if config.model_type in ("qwen3_5", "qwen3_5_text"):
         text_config = config.get_text_config()
@@ -123,4 +122,4 @@ def _load_model(directory: Path, config: Any, dtype: str) -> PreTrainedModel:
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as exc:
         raise StartupError(f"The NLI model cannot be loaded: {first_line(exc)}") from exc
     refuse_partial(info)
-    return model
+    return model.to(device).eval()

@@ -36,14 +36,13 @@ class TorchClassifier:
         backbone: Backbone,
         head: nn.Linear,
         budget: BranchBudget,
-        max_tokens: int,
         workspace: Workspace,
         device_name: str,
         linear_attention_kernels: str,
     ) -> None:
         self.identity = identity
         self.template = encoder.template
-        self.max_tokens = max_tokens
+        self.serving_config = f"nli-shared-beginnings-{backbone.branch_attention}-v1"
         self.shares = True
         self.guard = workspace.guard
         self._encoder, self._backbone, self._head = encoder, backbone, head
@@ -110,8 +109,10 @@ class TorchClassifier:
                 prefill_seconds=run.prefill_seconds,
                 forward_seconds=ended - encoded_at - run.prefill_seconds,
                 input_tokens=sum(given.length for given in encoded),
-                computed_tokens=run.computed_tokens,
+                prefix_tokens=run.prefix_tokens,
                 cached_tokens=run.cached_tokens,
-                forwards=run.forwards,
+                suffix_tokens=run.suffix_tokens,
+                padded_tokens=run.padded_tokens,
+                groups=run.groups,
             ),
         )

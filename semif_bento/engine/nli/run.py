@@ -47,7 +47,8 @@ class Run:
         self._cache, self._inputs, self._caller = cache, inputs, caller
         self._found: dict[int, Triple] = {}
         self.prefill_seconds = 0.0
-        self.computed_tokens = self.cached_tokens = self.forwards = 0
+        self.prefix_tokens = self.cached_tokens = self.suffix_tokens = 0
+        self.padded_tokens = self.groups = 0
 
     def answers(self) -> list[Triple]:
         """Return each input's logits, once all have been run."""
@@ -70,7 +71,7 @@ class Run:
                 ids = [self._after(row, 0) for row in chosen]
                 hidden = self._forward(lambda ids=ids: self._backbone.wholes(ids))
                 self._answer(chosen, hidden)
-                self.computed_tokens += sum(map(len, ids))
+                self._count(ids, len(ids) * max(map(len, ids)))
 
     def _beginning(
         self, beginning: Beginning, path: bytes, parent: PrefixState | None, held_bytes: int
@@ -81,6 +82,7 @@ class Run:
             return
         key = path + array("I", beginning.ids).tobytes()
         known = self._cache.get(key)
+        self.prefix_tokens += len(beginning.ids)
         if known:
             self.cached_tokens += len(beginning.ids)
         state = known or self._make(beginning, parent)
@@ -98,7 +100,6 @@ class Run:
         if self._backbone.device.type == "cuda":
             torch.cuda.synchronize()  # or its time would be booked to the branches
         self.prefill_seconds += time.perf_counter() - started
-        self.computed_tokens += len(beginning.ids)
         return state
 
     def _holds(self, beginning: Beginning, parent: PrefixState, held_bytes: int) -> bool:
@@ -118,7 +119,7 @@ class Run:
             ids = [suffixes[row] for row in chosen]
             hidden = self._forward(lambda ids=ids: self._backbone.branches(prefix, ids))
             self._answer(chosen, hidden)
-            self.computed_tokens += sum(map(len, ids))
+            self._count(ids, self._backbone.padded_tokens([len(one) for one in ids]))
 
     def _after(self, row: int, start: int) -> tuple[int, ...]:
         """Return an input's ids from an index on."""
@@ -130,8 +131,12 @@ class Run:
 
     def _forward(self, run: Callable[[], T]) -> T:
         self._caller.require_presence()
-        self.forwards += 1
         return run()
+
+    def _count(self, ids: Sequence[Sequence[int]], padded_tokens: int) -> None:
+        self.suffix_tokens += sum(map(len, ids))
+        self.padded_tokens += padded_tokens
+        self.groups += 1
 
     def _answer(self, rows: Sequence[int], hidden: Tensor) -> None:
         """Read the head at each row's hidden state, (B, hidden) → (B, 3)."""
