@@ -5,13 +5,21 @@ Knows nothing of classifiers.
 
 import functools
 import json
+import tempfile
 from pathlib import Path
 
 import torch
-from transformers import Qwen3_5Config, Qwen3_5ForSequenceClassification
+from transformers import (
+    PreTrainedTokenizerFast,
+    Qwen3_5Config,
+    Qwen3_5ForSequenceClassification,
+)
 
-from models.loaded import CACHE_DIR  # noqa: F401
 from models.qwen_vocabulary import load_qwen_tokenizer
+from models.scorers import settings_for
+from semif_bento.engine.nli.checkpoint import NliCheckpoint
+from semif_bento.engine.nli.classifier import TorchClassifier
+from semif_bento.engine.startup import open_classifier
 
 TEMPLATE = "Premise: {premise}\nHypothesis: {hypothesis}"
 SLOW_DECAY = -5.0
@@ -63,10 +71,15 @@ def build_nli_model(seed: int = 0, **changes: object) -> Qwen3_5ForSequenceClass
     return model
 
 
-def save_nli_model(directory: Path, dtype: str = "float32", **changes: object) -> Path:
-    """Write a checkpoint and its tokenizer as a directory to load from; return it."""
+def save_nli_model(
+    directory: Path,
+    dtype: str = "float32",
+    tokenizer: PreTrainedTokenizerFast | None = None,
+    **changes: object,
+) -> Path:
+    """Write a checkpoint and a tokenizer, by default Qwen3.5's; return the directory."""
     build_nli_model(**changes).to(getattr(torch, dtype)).save_pretrained(directory)
-    load_qwen_tokenizer().save_pretrained(directory)
+    (tokenizer or load_qwen_tokenizer()).save_pretrained(directory)
     return directory
 
 
@@ -78,8 +91,35 @@ def change_config(directory: Path, **changes: object) -> None:
 
 
 @functools.cache
-def shared_nli_model(dtype: str = "float32") -> Path:
+def shared_nli_model() -> Path:
     """Return a saved checkpoint that all tests of this process share; never change it."""
-    import tempfile
+    return save_nli_model(Path(tempfile.mkdtemp(prefix="semif-nli-")))
 
-    return save_nli_model(Path(tempfile.mkdtemp(prefix="semif-nli-")), dtype)
+
+def open_nli(directory: Path, dtype: str = "float32", **changes: object) -> TorchClassifier:
+    """Open a classifier of its own; `changes` are fields of `Settings`."""
+    return open_with_checkpoint(directory, dtype, **changes)[0]
+
+
+def open_with_checkpoint(
+    directory: Path, dtype: str = "float32", **changes: object
+) -> tuple[TorchClassifier, NliCheckpoint]:
+    """Open a classifier of its own and keep the untouched checkpoint beside it."""
+    nli: dict[str, object] = {
+        "model": "none",
+        "revision": None,
+        "nli_model": str(directory),
+        "nli_revision": "test",
+        "nli_dtype": dtype,
+        "max_tokens": 4096,
+    }
+    return open_classifier(settings_for(dtype, **(nli | changes)))
+
+
+@functools.cache
+def shared_classifier(dtype: str = "float32") -> tuple[TorchClassifier, NliCheckpoint]:
+    """Return a classifier that all tests of this process share.
+
+    They may empty its prefix cache and turn sharing off and on, and must rely on neither.
+    """
+    return open_with_checkpoint(shared_nli_model(), dtype)
