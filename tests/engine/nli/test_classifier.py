@@ -146,7 +146,6 @@ def test_the_order_of_a_decisions_options_changes_no_probability(classifier, rec
         )
         largest = max(largest, *gaps)
         assert found.support == pytest.approx(straight.support, abs=1e-12)
-    print(f"largest change of a probability by reordering options: {largest:.1e}")
     record_property("largest_change", largest)
     assert largest < 1e-5
 
