@@ -18,6 +18,7 @@ _PREDICATES = {
     "string_too_short": "must not be empty",
     "bool_type": "must be true or false",
     "int_type": "must be an integer",
+    "greater_than_equal": "must be {ge} or more",
     "list_type": "must be an array",
     "literal_error": "must be one of {expected}",
     "model_type": "must be an object",

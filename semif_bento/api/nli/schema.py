@@ -3,10 +3,19 @@
 Knows nothing of HTTP, templates or scoring.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from semif_bento.api.schema import RULE, Name, Wire
 
@@ -47,16 +56,30 @@ def _only(schema: dict[str, Any]) -> Any:
 
 Absent: Any = Field(default=None, exclude_if=lambda value: value is None)
 
+
+@dataclass(frozen=True, slots=True)
+class _NotNull:
+    """Keeps the None that stands for an absent key out of every document: null is refused."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(schema)["anyOf"][0]
+
+
+TokenIds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 Pairs = Annotated[
-    Annotated[list[PairBody], Field(min_length=1)] | None, BeforeValidator(_refuse_null)
+    Annotated[list[PairBody], Field(min_length=1)] | None,
+    BeforeValidator(_refuse_null),
+    _NotNull(),
 ]
 Ids = Annotated[
-    Annotated[list[Annotated[list[int], Field(min_length=1)]], Field(min_length=1)] | None,
+    Annotated[list[TokenIds], Field(min_length=1)] | None,
     BeforeValidator(_refuse_null),
+    _NotNull(),
 ]
 Texts = Annotated[
     Any,
-    BeforeValidator(_refuse_null),
     BeforeValidator(_check_texts),
     _only(
         {
@@ -70,7 +93,9 @@ Texts = Annotated[
 NoImages = Annotated[
     Any,
     BeforeValidator(_refuse_images),
-    _only({"oneOf": [{"type": "null"}, {"type": "array", "items": {"type": "null"}}]}),
+    _only(
+        {"oneOf": [{"type": "null"}, {"type": "array", "minItems": 1, "items": {"type": "null"}}]}
+    ),
 ]
 
 
@@ -80,6 +105,8 @@ class ClassifyRequest(Wire):
     `text` is what SGLang's clients send: texts in which premise and hypothesis stand already.
     `image_data`, which they may send along, must hold nothing.
     """
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in KINDS]})
 
     pairs: Pairs = Absent
     input_ids: Ids = Absent
