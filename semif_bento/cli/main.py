@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import semif_bento
+from semif_bento import calibration
 from semif_bento.cli import (
     accept,
     bench,
@@ -175,6 +176,12 @@ def _add_calibrate(commands: "Commands[argparse.ArgumentParser]") -> None:
     summary = "fit a workload's temperature on labelled rows, and say what it is worth"
     command = add(commands, "calibrate", calibrate.run, summary)
     command.add_argument("--workload", required=True, type=name, help="the name requests send")
+    command.add_argument(
+        "--engine",
+        choices=tuple(calibration.VARIABLES),
+        default=calibration.ENGINE,
+        help="whose temperature it is (default letter)",
+    )
     add_path(command, "--data", "JSONL of labelled rows (default: the decisions that ship with it)")
     add_path(command, "--table", "table to put the workload into (default: OUT/calibration.json)")
     _add_examined(command, "calibration-WORKLOAD")
