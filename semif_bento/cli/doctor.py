@@ -9,16 +9,21 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import semif_bento
-from semif_bento.calibration import load_calibration
+from semif_bento.calibration import NLI_ENGINE, load_calibration
 from semif_bento.cli.environment import TOKEN, Environment, read_environment
 from semif_bento.cli.snapshot import verify_snapshot
 from semif_bento.cli.table import render_table
+from semif_bento.entailment import LABELS, template_version
 from semif_bento.errors import StartupError
 from semif_bento.protocol import LETTERS
 from semif_bento.settings import Settings, variable
+
+if TYPE_CHECKING:
+    from semif_bento.engine.sources import ModelSource
 
 DEFAULT = "default"
 
@@ -75,10 +80,14 @@ def examine(environment: Environment) -> Report:
     except StartupError as exc:
         report.reasons.append(f"settings: {exc}")
         return report
-    report.add("calibration", lambda: _calibration(settings))
     report.add("device", lambda: _device(settings))
-    report.add("model", lambda: _model(settings))
-    report.add("slots", lambda: _slots(settings))
+    if settings.has_letter_engine:
+        report.add("calibration", lambda: _calibration(settings))
+        report.add("model", lambda: _model(settings))
+        report.add("slots", lambda: _slots(settings))
+    if settings.nli_model:
+        report.add("nli calibration", lambda: _nli_calibration(settings))
+        report.add("nli model", lambda: _nli_model(settings))
     report.add("memory", lambda: _memory(settings))
     if not environment.has_token():
         report.reasons.append(
@@ -109,6 +118,14 @@ def _calibration(settings: Settings) -> dict[str, Any]:
     return {"workloads": table.workloads}
 
 
+def _nli_calibration(settings: Settings) -> dict[str, Any]:
+    table = load_calibration(settings.nli_calibration, NLI_ENGINE)
+    if settings.nli_revision is not None and settings.nli_model:
+        folder = f"/{settings.nli_subfolder}" if settings.nli_subfolder else ""
+        table.require_model(f"{settings.nli_model}{folder}", settings.nli_revision)
+    return {"workloads": table.workloads}
+
+
 def _device(settings: Settings) -> dict[str, Any]:
     import torch
 
@@ -132,15 +149,42 @@ def _model(settings: Settings) -> dict[str, Any]:
     from semif_bento.engine.sources import locate
 
     source = locate(settings.model, settings.revision)
-    facts = {"kind": source.kind, "revision": source.revision, "path": str(source.path)}
     if source.kind == "gguf":
-        return {**facts, "files": 1, "gib": round(source.path.stat().st_size / 2**30, 3)}
-    reports = verify_snapshot(source.path, with_hashes=False)
+        return {**_place(source), "files": 1, "gib": round(source.path.stat().st_size / 2**30, 3)}
+    return {**_place(source), **_files(source.path)}
+
+
+def _nli_model(settings: Settings) -> dict[str, Any]:
+    from semif_bento.engine.nli.checkpoint import read_configuration
+    from semif_bento.engine.sources import locate_nli
+
+    source = locate_nli(settings)
+    _, template = read_configuration(source.path)  # first: it says where a tokenizer comes from
+    return {
+        **_place(source),
+        **_files(source.path),
+        "dtype": settings.nli_dtype,
+        "labels": list(LABELS),
+        "template": template_version(template),
+    }
+
+
+def _place(source: "ModelSource") -> dict[str, Any]:
+    return {"kind": source.kind, "revision": source.revision, "path": str(source.path)}
+
+
+def _files(directory: Path) -> dict[str, Any]:
+    """Count a directory's files, once all that it must hold is there and whole.
+
+    Raises:
+        StartupError: a file is missing or not what it must be.
+    """
+    reports = verify_snapshot(directory, with_hashes=False)
     faults = [f"{report.name} ({report.fault})" for report in reports if report.fault]
     if faults:
-        raise StartupError(f"{source.path} is not whole: {', '.join(faults)}.")
+        raise StartupError(f"{directory} is not whole: {', '.join(faults)}.")
     total_bytes = sum(report.size_bytes for report in reports)
-    return {**facts, "files": len(reports), "gib": round(total_bytes / 2**30, 3)}
+    return {"files": len(reports), "gib": round(total_bytes / 2**30, 3)}
 
 
 def _slots(settings: Settings) -> dict[str, Any]:

@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from semif_bento.cli.snapshot import FileReport, check_file
+from semif_bento.cli.snapshot import TOKENIZER_FILES, FileReport, check_file
 from semif_bento.errors import StartupError
 
 HASH = r"[0-9a-f]{40}|[0-9a-f]{64}"
-REQUIRED = ("tokenizer.json", "tokenizer_config.json")
 TAKEN = (
-    *REQUIRED,
+    *TOKENIZER_FILES,
     *("vocab.json", "merges.txt", "chat_template.jinja", "generation_config.json"),
     *("preprocessor_config.json", "video_preprocessor_config.json", "processor_config.json"),
 )
@@ -59,7 +58,9 @@ def _lacking(own: dict[str, Path], base: str, revision: str) -> Iterator[tuple[s
     snapshot = _base_snapshot(base, revision)
     for name in TAKEN:
         path = snapshot / name
-        if name in own or (name not in REQUIRED and not path.is_symlink() and not path.exists()):
+        if name in own or (
+            name not in TOKENIZER_FILES and not path.is_symlink() and not path.exists()
+        ):
             continue
         report = _proven(path)
         if report.fault:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-REQUIRED = ("config.json", "tokenizer.json", "tokenizer_config.json")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+REQUIRED = ("config.json", *TOKENIZER_FILES)
 INDEX = "model.safetensors.index.json"
 CHUNK_BYTES = 1 << 22
 

@@ -5,6 +5,7 @@ Knows nothing of pairs or timing.
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import Qwen3_5TextConfig
@@ -91,23 +92,7 @@ def write_tiny_checkpoint(directory: Path, cache_dir: Path) -> Path:
         StartupError: the package with the vocabulary is not installed.
     """
     tokenizer = load_tokenizer(model_directory(locate(SMOLLM2, None), "bfloat16", cache_dir))
-    config = Qwen3_5TextConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=256,
-        intermediate_size=768,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=64,
-        linear_num_key_heads=2,
-        linear_num_value_heads=4,
-        linear_key_head_dim=32,
-        linear_value_head_dim=32,
-        initializer_range=0.1,
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: index for index, label in enumerate(LABELS)},
-        nli_template=PAIR_TEMPLATE,
-    )
+    config = Qwen3_5TextConfig(**_shape(len(tokenizer)))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = Qwen3_5TextForSequenceClassification(config).eval()
@@ -119,3 +104,23 @@ def write_tiny_checkpoint(directory: Path, cache_dir: Path) -> Path:
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return directory
+
+
+def _shape(vocabulary: int) -> dict[str, Any]:
+    return {
+        "vocab_size": vocabulary,
+        "hidden_size": 256,
+        "intermediate_size": 768,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 64,
+        "linear_num_key_heads": 2,
+        "linear_num_value_heads": 4,
+        "linear_key_head_dim": 32,
+        "linear_value_head_dim": 32,
+        "initializer_range": 0.1,
+        "id2label": dict(enumerate(LABELS)),
+        "label2id": {label: index for index, label in enumerate(LABELS)},
+        "nli_template": PAIR_TEMPLATE,
+    }

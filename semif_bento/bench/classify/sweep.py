@@ -24,7 +24,7 @@ SWEPT = (
 )
 """What may be swept: nothing of it changes the model, the pairs or what an answer means."""
 DTYPE = "SEMIF_NLI_DTYPE"
-DEFAULT_DTYPE: str = next(field.default for field in fields(Settings) if field.name == "nli_dtype")
+DEFAULT_DTYPE = str(next(f.default for f in fields(Settings) if f.name == "nli_dtype"))
 COMMAND = (sys.executable, "-m", "semif_bento.cli.main", "bench-classify")
 
 

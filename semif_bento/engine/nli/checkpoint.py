@@ -50,12 +50,8 @@ def load_checkpoint(directory: Path, dtype: str, device: str) -> NliCheckpoint:
             template, another head than one linear layer, weights that are missing (the head's
             above all), mismatched or unknown to the architecture, or on another device.
     """
-    tokenizer = _load_tokenizer(directory)
-    try:
-        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
-    except (OSError, ValueError, KeyError) as exc:
-        raise StartupError(f"The NLI model cannot be loaded: {first_line(exc)}") from exc
-    template = read_template(config)
+    config, template = read_configuration(directory)
+    tokenizer = load_tokenizer(directory, needs_chat_template=False)
     model = _load_model(directory, config, dtype, device)
     if not isinstance(getattr(model, "score", None), nn.Linear):
         raise StartupError("The NLI model's head is not one linear layer named score.")
@@ -65,6 +61,24 @@ def load_checkpoint(directory: Path, dtype: str, device: str) -> NliCheckpoint:
         text_config.pad_token_id = tokenizer.pad_token_id or tokenizer.eos_token_id
     refuse_misplaced(model, device)
     return NliCheckpoint(model, tokenizer, template)
+
+
+def read_configuration(directory: Path) -> tuple[Any, str]:
+    """Return a checkpoint's configuration and its template; no weight is read.
+
+    Raises:
+        StartupError: the tokenizer's files are missing, the configuration cannot be read, or
+            `read_template` refuses what it says.
+    """
+    needed = ("tokenizer.json", "tokenizer_config.json")
+    missing = [name for name in needed if not (directory / name).is_file()]
+    if missing:
+        raise StartupError(f"The NLI model lacks {' and '.join(missing)}; {OVERLAY_HINT}")
+    try:
+        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
+    except (OSError, ValueError, KeyError) as exc:
+        raise StartupError(f"The NLI model cannot be loaded: {first_line(exc)}") from exc
+    return config, read_template(config)
 
 
 def read_template(config: Any) -> str:
@@ -91,14 +105,6 @@ def read_template(config: Any) -> str:
     if any(template.count(p) != 1 for p in PLACEHOLDERS) or places != sorted(places):
         raise StartupError("nli_template must hold {premise} once and then {hypothesis} once.")
     return template
-
-
-def _load_tokenizer(directory: Path) -> PreTrainedTokenizerFast:
-    needed = ("tokenizer.json", "tokenizer_config.json")
-    missing = [name for name in needed if not (directory / name).is_file()]
-    if missing:
-        raise StartupError(f"The NLI model lacks {' and '.join(missing)}; {OVERLAY_HINT}")
-    return load_tokenizer(directory, needs_chat_template=False)
 
 
 def _load_model(directory: Path, config: Any, dtype: str, device: str) -> PreTrainedModel:
