@@ -103,6 +103,10 @@ class ServiceScorer:
         told = {field.name: health[field.name] for field in fields(ScorerStatus)}
         return ScorerStatus(**{**told, "prefix_cache": PrefixCacheStatus(**health["prefix_cache"])})
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
     def _send(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         for left in reversed(range(TRIES)):
             try:
