@@ -14,7 +14,7 @@ KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/de
 READY := $(VENV)/.ready-$(KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bench browser-check gpu-check bento image image-check lock clean
+.PHONY: help setup demo serve test check bench bench-classify browser-check gpu-check bento image image-check lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ check: $(READY)  ## check format, lint, types, import contracts, README table an
 
 bench: $(READY)  ## time scoring against SemIf's reference scorers (an hour on two slow cores)
 	@$(BIN)/semif-bento bench
+
+bench-classify: $(READY)  ## hold the NLI engine against plain transformers (ten minutes; ARGS='--out DIR')
+	@$(BIN)/semif-bento bench-classify $(ARGS)
 
 browser-check: $(READY)  ## try the /docs page in a real browser (needs Chromium and its driver)
 	$(BIN)/python -m pytest -m browser tests/systemone

@@ -1,14 +1,20 @@
 import contextlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from semif_bento.bench.classify import measurement
+from semif_bento.bench.classify import subject as subject_module
 from semif_bento.bench.classify.inputs import FrozenInputs, write_inputs
+from semif_bento.bench.classify.reference import Reference, write_reference
+from semif_bento.bench.classify.subject import Subject
 from semif_bento.cli import bench_classify
 from semif_bento.cli.main import main
+from semif_bento.engine.nli.run import Run
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +28,14 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def pairs_file(inputs: FrozenInputs, tmp_path: Path) -> str:
     write_inputs(tmp_path / "pairs.jsonl", inputs)
     return str(tmp_path / "pairs.jsonl")
+
+
+@pytest.fixture
+def opened(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs take the small checkpoint that is open already."""
+    settings = SimpleNamespace(device="cpu")
+    monkeypatch.setattr(bench_classify, "_settings", lambda *_: contextlib.nullcontext(settings))
+    monkeypatch.setattr(subject_module, "open_subject", lambda *_, **__: subject)
 
 
 def bench(*arguments: str | Path) -> int:
@@ -57,29 +71,25 @@ def test_a_run_agrees_and_leaves_its_receipt_and_a_second_one_takes_its_referenc
     assert (again / "reference.json").read_text() == (out / "reference.json").read_text()
 
 
+@pytest.mark.usefixtures("opened")
 def test_a_reference_of_another_dtype_ends_the_run_before_any_pass(
-    pairs_file: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    reference,
+    pairs_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], reference: Reference
 ) -> None:
-    from semif_bento.bench.classify.reference import write_reference
-
-    write_reference(tmp_path / "reference.json", reference)
-    monkeypatch.setenv("SEMIF_NLI_DTYPE", "bfloat16")
+    other = replace(reference, origin=replace(reference.origin, dtype="bfloat16"))
+    write_reference(tmp_path / "reference.json", other)
     out = tmp_path / "out"
 
     given = ("--inputs", pairs_file, "--reference", tmp_path / "reference.json", "--out", out)
     assert bench(*given) == 1
 
-    assert "another dtype: 'float32', not 'bfloat16'" in capsys.readouterr().err
+    assert "another dtype: 'bfloat16', not 'float32'" in capsys.readouterr().err
     found = receipt(out)
     assert (found["phase"], found["completed"]) == ("failed", [])
     assert "another dtype" in found["reason"]
     assert not (out / "reference.json").exists()
 
 
+@pytest.mark.usefixtures("opened")
 def test_inputs_are_written_and_nothing_is_measured(
     pairs_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,6 +109,7 @@ def test_a_folder_that_holds_something_is_refused_before_a_model_is_made(
     assert "a run's folder must be new" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("opened")
 def test_a_foreign_process_on_the_card_makes_the_run_void(
     pairs_file: str,
     tmp_path: Path,
@@ -118,11 +129,10 @@ def test_a_foreign_process_on_the_card_makes_the_run_void(
     assert receipt(tmp_path / "out")["void"] == "process 7 computed on the card too."
 
 
+@pytest.mark.usefixtures("opened")
 def test_an_engine_that_reads_another_beginning_fails_the_run(
     pairs_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from semif_bento.engine.nli.run import Run
-
     right = Run._after
 
     def wrong(self: Run, row: int, start: int) -> tuple[int, ...]:
@@ -138,11 +148,10 @@ def test_an_engine_that_reads_another_beginning_fails_the_run(
     assert "disabled, warm-up: another" not in printed
 
 
+@pytest.mark.usefixtures("opened")
 def test_a_missed_bar_ends_in_1_only_when_bars_are_asked_for(
     pairs_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from semif_bento.bench.classify import measurement
-
     monkeypatch.setattr(measurement, "COLD_BAR", 1e9)
 
     assert bench("--inputs", pairs_file, "--bars") == 1
