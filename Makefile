@@ -17,7 +17,7 @@ READY := $(VENV)/.ready-$(KEY)
 .PHONY: help setup demo serve test check bench bench-classify browser-check gpu-check bento image image-check lock clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY)  ## make .venv and install the locked packages and this project
 
