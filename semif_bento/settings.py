@@ -170,6 +170,11 @@ class Settings:
         return settings
 
     @property
+    def nli_name(self) -> str:
+        """The NLI model as answers name it: its source and folder; empty where there is none."""
+        return "/".join(filter(None, (self.nli_model, self.nli_subfolder)))
+
+    @property
     def has_letter_engine(self) -> bool:
         """Tell whether the letter engine is wanted."""
         return self.model != NO_MODEL
