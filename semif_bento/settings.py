@@ -7,10 +7,11 @@ misspelled or out-of-range value by name, and the README's table is generated fr
 import difflib
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from semif_bento.errors import StartupError
 
@@ -57,6 +58,28 @@ def _names(text: str) -> tuple[str, ...]:
     if not all(names) or len(set(names)) < len(names):
         raise ValueError("must be names that differ, separated by commas")
     return names
+
+
+def _base_urls(text: str) -> tuple[str, ...]:
+    urls = tuple(url.strip().rstrip("/") for url in text.split(","))
+    if not all(map(_is_base_url, urls)) or len(set(urls)) < len(urls):
+        # The text is not repeated: what is wrong with it may be a password in it.
+        raise ValueError(
+            "must be http or https base URLs that differ, separated by commas, without "
+            "credentials, query or fragment"
+        )
+    return urls
+
+
+def _is_base_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        # Reading the port raises ValueError where it is no number.
+        is_place = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        return False
+    is_plain = url.isascii() and url.isprintable() and " " not in url
+    return is_place and is_plain and parts.scheme in ("http", "https") and not set("?#") & set(url)
 
 
 def _file(text: str) -> Path:
@@ -154,6 +177,35 @@ class Settings:
         "path",
         "Where converted GGUF weights are kept.",
     )
+    backend: Literal["torch", "vllm", "sglang"] = _setting(
+        _one_of("torch", "vllm", "sglang"),
+        "torch",
+        "`torch`, `vllm` or `sglang`",
+        "What computes: torch in this process, or servers of one engine. With servers only the "
+        "tokenizer of SEMIF_MODEL is loaded here, SEMIF_DTYPE tells what they were started with, "
+        "and device, budget and prefix cache are theirs.",
+    )
+    backend_urls: tuple[str, ...] = _setting(
+        _base_urls, (), "http(s) URLs, separated by commas", "The servers; every one must be ready."
+    )
+    backend_model: str | None = _setting(
+        str, None, "text", "Name that the servers serve the model by. Defaults to SEMIF_MODEL."
+    )
+    backend_key: str = _setting(
+        str, "", "text", "Bearer token that the servers ask for.", repr=False
+    )
+    backend_key_file: Path | None = _setting(
+        _file, None, "path", "File that holds it; surrounding white space is dropped."
+    )
+    backend_concurrency: int = _setting(
+        _integer(1, 256), 16, "1 to 256", "Most calls that one server is asked at once."
+    )
+    backend_timeout_s: float = _setting(
+        _number(0, 3600), 30.0, "seconds, over 0 to 3600", "Longest time of one call to a server."
+    )
+    backend_check_s: float = _setting(
+        _number(0, 3600), 2.0, "seconds, over 0 to 3600", "Time between two looks at a server."
+    )
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
@@ -172,13 +224,21 @@ class Settings:
             if name not in known:
                 raise StartupError(f"{name} is not a setting{_did_you_mean(name, list(known))}.")
         values = {known[name].name: _parse(known[name], name, text) for name, text in given.items()}
+        named = frozenset(values)
         values["api_token"] = _token(values)
         values["revision"] = _revision(values)
         values["cache_dir"] = Path(values.get("cache_dir", "~/.cache/semif-bento")).expanduser()
+        values["backend_key"] = _backend_key(values)
         settings = cls(**values)
         if settings.vram_cap_gib is not None and settings.device != "cuda":
             raise StartupError("SEMIF_VRAM_CAP_GIB caps a CUDA card; it needs SEMIF_DEVICE=cuda.")
+        _refuse_mixed_backends(settings, named)
         return settings
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether servers compute, not this process."""
+        return self.backend != "torch"
 
 
 def variable(setting: "Field[Any]") -> str:
@@ -210,23 +270,53 @@ def _parse(setting: "Field[Any]", name: str, text: str) -> Any:
 
 
 def _token(values: Mapping[str, Any]) -> str:
-    token, file = values.get("api_token", ""), values.get("api_token_file")
-    if token and file:
-        raise StartupError("Set SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE, not both.")
-    source = "SEMIF_API_TOKEN"
-    if file:
-        source = "SEMIF_API_TOKEN_FILE"
-        try:
-            token = file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeError) as exc:
-            raise StartupError(f"{source} cannot be read: {type(exc).__name__}.") from None
+    token, source = _secret(values, "api_token")
     if not token:
         raise StartupError("SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE is required.")
     if len(token) < MIN_TOKEN_CHARACTERS:
         raise StartupError(f"{source} must hold at least {MIN_TOKEN_CHARACTERS} characters.")
-    if not token.isascii() or any(c.isspace() or not c.isprintable() for c in token):
-        raise StartupError(f"{source} must be printable ASCII without white space.")
     return token
+
+
+def _backend_key(values: Mapping[str, Any]) -> str:
+    key, source = _secret(values, "backend_key")
+    if values.get("backend_key_file") and not key:
+        raise StartupError(f"{source} is empty.")
+    return key
+
+
+def _secret(values: Mapping[str, Any], name: str) -> tuple[str, str]:
+    """Return a secret, given directly or by a file, and the variable that gives it."""
+    secret, file = values.get(name, ""), values.get(f"{name}_file")
+    source = f"SEMIF_{name.upper()}"
+    if secret and file:
+        raise StartupError(f"Set {source} or {source}_FILE, not both.")
+    if file:
+        source += "_FILE"
+        try:
+            secret = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeError) as exc:
+            raise StartupError(f"{source} cannot be read: {type(exc).__name__}.") from None
+    if not secret.isascii() or any(c.isspace() or not c.isprintable() for c in secret):
+        raise StartupError(f"{source} must be printable ASCII without white space.")
+    return secret, source
+
+
+def _refuse_mixed_backends(settings: Settings, named: Iterable[str]) -> None:
+    if settings.is_remote:
+        if not settings.backend_urls:
+            raise StartupError(f"SEMIF_BACKEND={settings.backend} needs SEMIF_BACKEND_URLS.")
+        if settings.vram_cap_gib is not None:
+            raise StartupError(
+                "SEMIF_VRAM_CAP_GIB caps this process, which needs no card with "
+                f"SEMIF_BACKEND={settings.backend}; cap the servers themselves."
+            )
+        return
+    for name in sorted(named):
+        if name.startswith("backend_"):
+            raise StartupError(
+                f"SEMIF_{name.upper()} needs SEMIF_BACKEND=vllm or SEMIF_BACKEND=sglang."
+            )
 
 
 def _revision(values: Mapping[str, Any]) -> str | None:

@@ -4,7 +4,13 @@ from dataclasses import asdict
 
 from semif_bento import __version__
 from semif_bento.api import rendering
-from semif_bento.api.results import DecisionResult, Health, PrefixCache, SharedResponse
+from semif_bento.api.results import (
+    DecisionResult,
+    EngineServer,
+    Health,
+    PrefixCache,
+    SharedResponse,
+)
 from semif_bento.api.schema import DecideRequest, SharedRequest
 from semif_bento.calibration import CalibrationTable
 from semif_bento.errors import InvalidRequest
@@ -89,4 +95,5 @@ class Answers:
             dtype=model.dtype,
             prompt_version=PROMPT_VERSION,
             version=__version__,
+            servers=[EngineServer(**asdict(server)) for server in status.servers] or None,
         )

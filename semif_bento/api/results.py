@@ -142,8 +142,22 @@ class WorkloadCalibration(Wire):
     provenance: Provenance | None = WHEN_ASKED
 
 
+class EngineServer(Wire):
+    """A server of a remote engine: whether it is asked now, and what it was asked so far."""
+
+    name: str
+    is_ready: bool
+    running: int
+    calls: int
+    faults: int
+    ejections: int
+
+
 class Health(Wire):
-    """Answer of GET /health; `vram_cap_gib` is 0 without a cap."""
+    """Answer of GET /health; `vram_cap_gib` is 0 without a cap.
+
+    `servers` is there where a remote engine computes.
+    """
 
     status: str
     semif_commit: str
@@ -165,3 +179,4 @@ class Health(Wire):
     dtype: str
     prompt_version: str
     version: str
+    servers: list[EngineServer] | None = WHEN_ASKED

@@ -144,9 +144,10 @@ def _model(settings: Settings) -> dict[str, Any]:
 
 
 def _slots(settings: Settings) -> dict[str, Any]:
-    from semif_bento.engine.loading import load_tokenizer, model_directory
+    from semif_bento.engine.loading import model_directory
     from semif_bento.engine.slots import prove_slots
     from semif_bento.engine.sources import locate
+    from semif_bento.engine.vocabulary import load_tokenizer
 
     source = locate(settings.model, settings.revision)
     directory = model_directory(source, settings.dtype, settings.cache_dir)

@@ -16,7 +16,7 @@ from semif_bento.engine.cost import measure_cost
 from semif_bento.engine.delta import kernels_in_use
 from semif_bento.engine.encoding import Encoder
 from semif_bento.engine.head import SlotHead
-from semif_bento.engine.loading import load_model, load_tokenizer, model_directory
+from semif_bento.engine.loading import load_model, model_directory
 from semif_bento.engine.memory import (
     GIB,
     MIB,
@@ -29,6 +29,7 @@ from semif_bento.engine.prefix import PrefixCache
 from semif_bento.engine.proofs import prove_backbone, prove_model
 from semif_bento.engine.scorer import TorchScorer
 from semif_bento.engine.sources import ModelSource, locate
+from semif_bento.engine.vocabulary import load_tokenizer
 from semif_bento.errors import OutOfMemory, StartupError
 from semif_bento.settings import Settings
 

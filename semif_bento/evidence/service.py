@@ -15,6 +15,7 @@ from semif_bento.decisions import (
     ScoreRequest,
     ScorerStatus,
     Scores,
+    ServerStatus,
     SharedOutcome,
     SharedTiming,
 )
@@ -95,8 +96,10 @@ class ServiceScorer:
             EvidenceError: the service is gone.
         """
         health = self._send("GET", "/health", None)
-        told = {field.name: health[field.name] for field in fields(ScorerStatus)}
-        return ScorerStatus(**{**told, "prefix_cache": PrefixCacheStatus(**health["prefix_cache"])})
+        told = {f.name: health[f.name] for f in fields(ScorerStatus) if f.name != "servers"}
+        told["prefix_cache"] = PrefixCacheStatus(**health["prefix_cache"])
+        servers = tuple(ServerStatus(**server) for server in health.get("servers", ()))
+        return ScorerStatus(**told, servers=servers)
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         for left in reversed(range(TRIES)):
