@@ -1,4 +1,4 @@
-"""Each engine's own words: what is asked, to the byte, and every answer that must not be believed."""
+"""Each engine's own words: what is asked, and every answer that must not be believed."""
 
 import json
 import math

@@ -198,7 +198,7 @@ def test_a_failed_server_is_retried_once_elsewhere_and_proven_before_it_is_eject
     eventually(lambda: all(server.is_ready for server in servers(backend)))
 
 
-def test_when_both_fail_the_caller_is_told_and_a_third_is_not_asked(engines, gateway):
+def test_when_both_fail_the_caller_is_told_and_nobody_is_asked_a_second_time(engines, gateway):
     backend = gateway(*engines, backend_check_s=60.0)
     for engine in engines:
         engine.hang_up = True
