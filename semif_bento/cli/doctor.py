@@ -1,7 +1,8 @@
 """`semif-bento doctor`: show what would start, and why it would not; nothing is served.
 
 It runs the same cheap gates as a start. It does not load the weights, so what only a forward can
-prove (a whole checkpoint, cached equal to fresh scoring) it does not tell.
+prove (a whole checkpoint, cached equal to fresh scoring) it does not tell. Servers of an engine
+have theirs loaded, so of them it proves all that a start does.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from semif_bento.protocol import LETTERS
 from semif_bento.settings import Settings, variable
 
 DEFAULT = "default"
+SECRETS = (TOKEN, "SEMIF_BACKEND_KEY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +78,13 @@ def examine(environment: Environment) -> Report:
         report.reasons.append(f"settings: {exc}")
         return report
     report.add("calibration", lambda: _calibration(settings))
-    report.add("device", lambda: _device(settings))
-    report.add("model", lambda: _model(settings))
-    report.add("slots", lambda: _slots(settings))
-    report.add("memory", lambda: _memory(settings))
+    if settings.is_remote:
+        report.add("servers", lambda: _servers(settings))
+    else:
+        report.add("device", lambda: _device(settings))
+        report.add("model", lambda: _model(settings))
+        report.add("slots", lambda: _slots(settings))
+        report.add("memory", lambda: _memory(settings))
     if not environment.has_token():
         report.reasons.append(
             "settings: SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE is required; only "
@@ -97,7 +102,7 @@ def _setting_lines(environment: Environment) -> list[SettingLine]:
             default = "" if setting.default is None else str(setting.default)
             lines.append(SettingLine(name, default, DEFAULT if default else "not set"))
             continue
-        shown = f"{len(value)} characters" if name == TOKEN else value
+        shown = f"{len(value)} characters" if name in SECRETS else value
         lines.append(SettingLine(name, shown, environment.sources[name]))
     return lines
 
@@ -153,6 +158,24 @@ def _slots(settings: Settings) -> dict[str, Any]:
     directory = model_directory(source, settings.dtype, settings.cache_dir)
     slot_ids = prove_slots(load_tokenizer(directory))
     return dict(zip(LETTERS, slot_ids, strict=True))
+
+
+def _servers(settings: Settings) -> dict[str, Any]:
+    """Prove every server as a start does, then let go of them."""
+    from semif_bento.remote.startup import open_backend
+
+    backend = open_backend(settings)
+    try:
+        scorer = backend.require_letter()
+        return {
+            "engine": scorer.identity.device,
+            "servers": [server.name for server in scorer.status().servers],
+            "calls_at_once": backend.slots,
+            "slots": scorer.slot_count,
+            "wide_slots": scorer.wide_slot_count,
+        }
+    finally:
+        backend.close()
 
 
 def _memory(settings: Settings) -> dict[str, Any]:
