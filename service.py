@@ -10,11 +10,14 @@ import bentoml
 
 from semif_bento.api import bento, exchange
 from semif_bento.api.answers import Answers
+from semif_bento.api.nli.answers import NliAnswers
+from semif_bento.api.nli.results import ClassifyResponse
+from semif_bento.api.nli.schema import ClassifyRequest
 from semif_bento.api.results import DecisionResult, Health, SharedResponse
 from semif_bento.api.schema import DecideRequest, SharedRequest
 from semif_bento.api.systemone.answers import SystemOne
 from semif_bento.backend import Backend
-from semif_bento.calibration import load_calibration
+from semif_bento.calibration import NLI_ENGINE, load_calibration
 from semif_bento.serving.desk import Desk
 from semif_bento.settings import Settings
 
@@ -54,6 +57,7 @@ class SemIf:
         with bento.exit_on_startup_error():
             settings = bento.read_settings()
             table = load_calibration(settings.calibration)
+            load_calibration(settings.nli_calibration, NLI_ENGINE)
             if settings.revision is not None:  # a package's own is known once it is loaded
                 table.require_model(settings.model, settings.revision)
 
@@ -61,12 +65,18 @@ class SemIf:
         with bento.exit_on_startup_error():
             settings = bento.read_settings()
             table = load_calibration(settings.calibration)
+            nli_table = load_calibration(settings.nli_calibration, NLI_ENGINE)
             self.desk = Desk(settings.max_waiting, settings.timeout_s)
             self.desk.open(lambda: self.open_backend(settings))
-            identity = self.desk.backend.identity
-            table.require_model(identity.source, identity.revision)
-        self.answers = Answers(settings, table, self.desk)
-        self.systemone = SystemOne.over(self.desk, table, settings.model_aliases)
+            for engine, fitted in (
+                (self.desk.backend.letter, table),
+                (self.desk.backend.nli, nli_table),
+            ):
+                if engine:
+                    fitted.require_model(engine.identity.source, engine.identity.revision)
+        self.nli = NliAnswers(settings, nli_table, self.desk)
+        self.answers = Answers(settings, table, self.desk, self.nli)
+        self.systemone = SystemOne.over(self.desk, table, settings.model_aliases, self.nli)
 
     @bentoml.on_shutdown
     def close(self) -> None:
@@ -89,3 +99,9 @@ class SemIf:
         """Score many decisions over one state, which is read once."""
         request = SharedRequest.model_construct(**body)
         return await bento.answer(self.answers.decide_shared(request, exchange.current().arrived_s))
+
+    @bentoml.api(route="/classify", input_spec=bento.ClassifyBody)
+    async def classify(self, **body: Any) -> ClassifyResponse:
+        """Tell for pairs of texts whether one contradicts, entails or leaves open the other."""
+        request = ClassifyRequest.model_construct(**body)
+        return await bento.answer(self.nli.classify(request, exchange.current().arrived_s))

@@ -13,11 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from semif_bento.entailment import HYPOTHESIS_VERSION
 from semif_bento.errors import InvalidRequest, StartupError
 from semif_bento.protocol import PROMPT_VERSION, softmax
 
-ENGINE = "letter"
-"""What a temperature divides: the logits of option letters."""
+ENGINE, NLI_ENGINE = "letter", "nli"
+"""What a temperature divides: logits of option letters, or logs of entailment probabilities."""
+VARIABLES = {ENGINE: "SEMIF_CALIBRATION", NLI_ENGINE: "SEMIF_NLI_CALIBRATION"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,13 @@ class Provenance:
 class CalibrationTable:
     """Temperatures by workload name, and where the fitted ones come from; empty when none is set.
 
-    A workload without provenance was written by hand: it binds to no model.
+    A workload without provenance was written by hand: it binds to no model. `variable` is the
+    setting that named the table, for messages.
     """
 
     temperatures: Mapping[str, float]
     provenances: Mapping[str, Provenance] = field(default_factory=dict)
+    variable: str = VARIABLES[ENGINE]
 
     @property
     def workloads(self) -> list[str]:
@@ -90,7 +94,7 @@ class CalibrationTable:
         for workload, fitted in sorted(self.provenances.items()):
             if (fitted.model_source, fitted.model_revision) != (source, revision):
                 raise StartupError(
-                    f"SEMIF_CALIBRATION: {workload!r} was fitted for {fitted.model_source} at "
+                    f"{self.variable}: {workload!r} was fitted for {fitted.model_source} at "
                     f"{fitted.model_revision}, not for {source} at {revision}."
                 )
 
@@ -105,8 +109,8 @@ class CalibrationTable:
         return CalibratedView(workload, temperature, softmax(option_logits, temperature))
 
 
-def load_calibration(path: Path | None) -> CalibrationTable:
-    """Read `{workload: temperature}` from a JSON file; no path gives an empty table.
+def load_calibration(path: Path | None, engine: str = ENGINE) -> CalibrationTable:
+    """Read an engine's `{workload: temperature}` from a JSON file; no path gives an empty table.
 
     A value is a plain number, or what `semif-bento calibrate` writes:
     `{"temperature": number, "provenance": {…}}` with exactly the keys of `Provenance`.
@@ -114,51 +118,51 @@ def load_calibration(path: Path | None) -> CalibrationTable:
     Raises:
         StartupError: unreadable file, not a JSON object, a key twice, a temperature that is not a
             finite number above 0, or a provenance that is malformed, of another prompt version or
-            of another engine; the message names SEMIF_CALIBRATION and the workload.
+            of another engine; the message names the setting and the workload.
     """
+    variable = VARIABLES[engine]
     if path is None:
-        return CalibrationTable(MappingProxyType({}))
+        return CalibrationTable(MappingProxyType({}), variable=variable)
     try:
         text = path.read_text(encoding="utf-8")
-        table = json.loads(text, object_pairs_hook=_read_object)
+        table = json.loads(text, object_pairs_hook=lambda pairs: _read_object(pairs, variable))
     except (OSError, ValueError) as exc:
-        raise StartupError(
-            f"SEMIF_CALIBRATION cannot be read as JSON: {type(exc).__name__}."
-        ) from exc
+        raise StartupError(f"{variable} cannot be read as JSON: {type(exc).__name__}.") from exc
     if not isinstance(table, dict):
-        raise StartupError("SEMIF_CALIBRATION must hold a JSON object of workload: temperature.")
+        raise StartupError(f"{variable} must hold a JSON object of workload: temperature.")
     temperatures: dict[str, float] = {}
     provenances: dict[str, Provenance] = {}
     for workload, value in table.items():
         if isinstance(value, dict):
-            provenances[workload] = _provenance(workload, value)
+            provenances[workload] = _provenance(workload, value, engine)
             value = value["temperature"]
-        temperatures[workload] = _temperature(workload, value)
-    return CalibrationTable(MappingProxyType(temperatures), MappingProxyType(provenances))
+        temperatures[workload] = _temperature(workload, value, variable)
+    return CalibrationTable(MappingProxyType(temperatures), MappingProxyType(provenances), variable)
 
 
-def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _read_object(pairs: list[tuple[str, Any]], variable: str) -> dict[str, Any]:
     twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
     if twice:
-        raise StartupError(f"SEMIF_CALIBRATION holds {twice[0]!r} twice.")
+        raise StartupError(f"{variable} holds {twice[0]!r} twice.")
     return dict(pairs)
 
 
-def _temperature(workload: str, value: object) -> float:
+def _temperature(workload: str, value: object, variable: str) -> float:
     if not workload:
-        raise StartupError("SEMIF_CALIBRATION holds an empty workload name.")
+        raise StartupError(f"{variable} holds an empty workload name.")
     temperature = math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # an integer beyond any float
             temperature = float(value)
     if not math.isfinite(temperature) or temperature <= 0:
         raise StartupError(
-            f"SEMIF_CALIBRATION: the temperature of {workload!r} must be a finite number above 0."
+            f"{variable}: the temperature of {workload!r} must be a finite number above 0."
         )
     return temperature
 
 
-def _provenance(workload: str, entry: dict[str, Any]) -> Provenance:
+def _provenance(workload: str, entry: dict[str, Any], engine: str) -> Provenance:
+    variable = VARIABLES[engine]
     found = entry.get("provenance")
     types = {setting.name: setting.type for setting in fields(Provenance)}
     if (
@@ -168,12 +172,12 @@ def _provenance(workload: str, entry: dict[str, Any]) -> Provenance:
         or any(type(found[name]) is not kind for name, kind in types.items())
     ):
         raise StartupError(
-            f"SEMIF_CALIBRATION: {workload!r} must hold `temperature` and a whole `provenance`."
+            f"{variable}: {workload!r} must hold `temperature` and a whole `provenance`."
         )
-    for name, ours in (("engine", ENGINE), ("prompt_version", PROMPT_VERSION)):
+    version = PROMPT_VERSION if engine == ENGINE else HYPOTHESIS_VERSION
+    for name, ours in (("engine", engine), ("prompt_version", version)):
         if found[name] != ours:
             raise StartupError(
-                f"SEMIF_CALIBRATION: {workload!r} was fitted for {name} {found[name]!r}, "
-                f"this is {ours!r}."
+                f"{variable}: {workload!r} was fitted for {name} {found[name]!r}, this is {ours!r}."
             )
     return Provenance(**found)

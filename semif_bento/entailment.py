@@ -19,6 +19,7 @@ LABELS = ("contradiction", "entailment", "neutral")
 """The only order of logits that is served; a checkpoint with another one is refused at start."""
 ENTAILMENT = LABELS.index("entailment")
 
+PAIR_TEMPLATE = "Premise: {premise}\nHypothesis: {hypothesis}"
 HYPOTHESIS_VERSION = "nli-hyp-v1"
 METHOD = "normalized_entailment_v1"
 NLI_READOUT = "log-probability of entailment of each option's hypothesis, by a classification head"
@@ -72,8 +73,9 @@ class PairLogits:
 class ClassifyTiming:
     """Where a call's time went, in seconds, and what was shared.
 
-    Of `input_tokens` asked for, `computed_tokens` went through the model; `cached_tokens` were
-    read from prefixes that the cache held (each prefix counted once).
+    `input_tokens` were asked for. Of those, `prefix_tokens` lay in beginnings that several inputs
+    share, each counted once, and `cached_tokens` of them were known already; `suffix_tokens` were
+    run for each distinct input by itself, `padded_tokens` with their padding, in `groups` forwards.
     """
 
     total_seconds: float
@@ -81,9 +83,11 @@ class ClassifyTiming:
     prefill_seconds: float
     forward_seconds: float
     input_tokens: int
-    computed_tokens: int
+    prefix_tokens: int
     cached_tokens: int
-    forwards: int
+    suffix_tokens: int
+    padded_tokens: int
+    groups: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class Classifier(Protocol):
 
     identity: ModelIdentity
     template: str
-    max_tokens: int
+    serving_config: str
 
     def classify(
         self, inputs: Sequence[Pair | Rendered | Tokens], caller: Caller | None = None
@@ -126,6 +130,15 @@ class Classifier(Protocol):
     def status(self) -> ScorerStatus:
         """Report memory, kernels and cache figures without touching the running call."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An option as an NLI model reads it: what the answer is called, and what that means."""
+
+    option_id: str
+    label: str
+    criterion: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +184,18 @@ def render_pair(template: str, pair: Pair) -> str:
     before, rest = template.split("{premise}")
     between, after = rest.split("{hypothesis}")
     return f"{before}{pair.premise.strip()}{between}{pair.hypothesis.strip()}{after}"
+
+
+def template_version(template: str) -> str:
+    """Return the name of a checkpoint's template: `nli-pair-v1`, or one by its hash."""
+    if template == PAIR_TEMPLATE:
+        return "nli-pair-v1"
+    return f"nli-pair-{hashlib.sha256(template.encode()).hexdigest()[:12]}"
+
+
+def prompt_version(template: str) -> str:
+    """Return the version of what a decision makes an NLI model read."""
+    return f"{HYPOTHESIS_VERSION}/{template_version(template)}"
 
 
 def decision_sha256(template: str, pairs: Sequence[Pair]) -> str:

@@ -5,88 +5,19 @@ misspelled or out-of-range value by name, and the README's table is generated fr
 """
 
 import difflib
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from semif_bento.errors import StartupError
+from semif_bento.setting_secrets import read_backend_key, read_token
+from semif_bento.setting_values import base_urls, file, folder, integer, names, number, one_of
 
 DEFAULT_MODEL = "Qwen/Qwen3.5-4B"
 DEFAULT_REVISION = "851bf6e806efd8d0a36b00ddf55e13ccb7b8cd0a"
-MIN_TOKEN_CHARACTERS = 32
-
-
-def _integer(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-            raise ValueError(f"must be a whole number from {low} to {high}")
-        if not low <= int(text) <= high:
-            raise ValueError(f"must be from {low} to {high}, not {int(text)}")
-        return int(text)
-
-    return parse
-
-
-def _number(low: float, high: float) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            raise ValueError(f"must be a number over {low:g} and up to {high:g}") from None
-        if not math.isfinite(value) or not low < value <= high:
-            raise ValueError(f"must be over {low:g} and up to {high:g}, not {value:g}")
-        return value
-
-    return parse
-
-
-def _one_of(*allowed: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in allowed:
-            raise ValueError(f"must be one of {', '.join(allowed)}, not {text!r}")
-        return text
-
-    return parse
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names) or len(set(names)) < len(names):
-        raise ValueError("must be names that differ, separated by commas")
-    return names
-
-
-def _base_urls(text: str) -> tuple[str, ...]:
-    urls = tuple(url.strip().rstrip("/") for url in text.split(","))
-    if not all(map(_is_base_url, urls)) or len(set(urls)) < len(urls):
-        # The text is not repeated: what is wrong with it may be a password in it.
-        raise ValueError(
-            "must be http or https base URLs that differ, separated by commas, without "
-            "credentials, query or fragment"
-        )
-    return urls
-
-
-def _is_base_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        # Reading the port raises ValueError where it is no number.
-        is_place = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
-    except ValueError:
-        return False
-    is_plain = url.isascii() and url.isprintable() and " " not in url
-    return is_place and is_plain and parts.scheme in ("http", "https") and not set("?#") & set(url)
-
-
-def _file(text: str) -> Path:
-    path = Path(text)
-    if not path.is_file():
-        raise ValueError("must name a readable file")
-    return path
+NO_MODEL = "none"
 
 
 def _setting(parse: Callable[[str], Any], default: Any, shape: str, help: str, **kw: Any) -> Any:
@@ -105,13 +36,14 @@ class Settings:
         repr=False,
     )
     api_token_file: Path | None = _setting(
-        _file, None, "path", "File that holds the token; surrounding white space is dropped."
+        file, None, "path", "File that holds the token; surrounding white space is dropped."
     )
     model: str = _setting(
         str,
         DEFAULT_MODEL,
-        "hub id, directory, `.gguf` file or `package:<distribution>/<file>`",
-        "Where the weights come from. Nothing is downloaded at run time.",
+        "hub id, directory, `.gguf` file, `package:<distribution>/<file>` or `none`",
+        "Where the weights come from. Nothing is downloaded at run time. `none` leaves the letter "
+        "engine out.",
     )
     revision: str | None = _setting(
         str,
@@ -120,57 +52,87 @@ class Settings:
         f"Pinned revision. Defaults to `{DEFAULT_REVISION}` for `{DEFAULT_MODEL}` and to the "
         "installed version for `package:`; required for everything else.",
     )
+    nli_model: str | None = _setting(
+        str,
+        None,
+        "hub id, directory or `package:<distribution>/<folder>`",
+        "A checkpoint that classifies entailment; it enables `/classify` and `engine: nli`.",
+    )
+    nli_revision: str | None = _setting(
+        str, None, "40-hex commit for a hub id; any text otherwise", "Its pinned revision."
+    )
+    nli_subfolder: str | None = _setting(
+        folder, None, "relative path", "Folder of the checkpoint within SEMIF_NLI_MODEL."
+    )
+    nli_dtype: str = _setting(
+        one_of("bfloat16", "float16", "float32"),
+        "bfloat16",
+        "`bfloat16`, `float16` or `float32`",
+        "Data type of the NLI engine.",
+    )
     device: Literal["cuda", "cpu"] = _setting(
-        _one_of("cuda", "cpu"), "cuda", "`cuda` or `cpu`", "`cpu` only when set explicitly."
+        one_of("cuda", "cpu"), "cuda", "`cuda` or `cpu`", "`cpu` only when set explicitly."
     )
     dtype: str = _setting(
-        _one_of("bfloat16", "float16", "float32"),
+        one_of("bfloat16", "float16", "float32"),
         "bfloat16",
         "`bfloat16`, `float16` or `float32`",
         "Data type of weights and activations.",
     )
     vram_cap_gib: float | None = _setting(
-        _number(0, 4096), None, "GiB, over 0", "Cap of this process on the card (CUDA only)."
+        number(0, 4096), None, "GiB, over 0", "Cap of this process on the card (CUDA only)."
     )
     branch_budget_mib: int = _setting(
-        _integer(16, 1 << 20),
+        integer(16, 1 << 20),
         512,
         "MiB, 16 to 1048576",
         "Memory that the branches of a shared call may use at once, where no VRAM cap gives it.",
     )
     branch_attention: Literal["auto", "cascade", "views"] = _setting(
-        _one_of("auto", "cascade", "views"),
+        one_of("auto", "cascade", "views"),
         "auto",
         "`auto`, `cascade` or `views`",
         "How branches read a shared state: `cascade` reads it in place, once for all branches; "
         "`views` joins it to each branch; `auto` takes `cascade` where model and device allow it.",
     )
     prefix_cache_mib: int = _setting(
-        _integer(0, 1 << 20), 256, "MiB, 0 to 1048576", "Cap of the prefix cache; 0 turns it off."
+        integer(0, 1 << 20),
+        256,
+        "MiB, 0 to 1048576",
+        "Cap of the prefix cache; 0 turns it off.",
     )
     max_tokens: int = _setting(
-        _integer(64, 262144), 4096, "tokens, 64 to 262144", "Longest prompt; never truncated."
+        integer(64, 262144), 4096, "tokens, 64 to 262144", "Longest prompt; never truncated."
     )
     max_decisions: int = _setting(
-        _integer(1, 4096), 64, "1 to 4096", "Most decisions in a shared request."
+        integer(1, 4096), 64, "1 to 4096", "Most decisions in a shared request."
     )
     max_body_bytes: int = _setting(
-        _integer(1024, 1 << 30), 1 << 20, "bytes, 1024 to 1073741824", "Largest request body."
+        integer(1024, 1 << 30), 1 << 20, "bytes, 1024 to 1073741824", "Largest request body."
     )
     max_waiting: int = _setting(
-        _integer(0, 10000), 16, "0 to 10000", "Requests that may wait behind the running one."
+        integer(0, 10000), 16, "0 to 10000", "Requests that may wait behind the running one."
     )
     timeout_s: float = _setting(
-        _number(0, 3600), 60.0, "seconds, over 0 to 3600", "Longest time from arrival to answer."
+        number(0, 3600),
+        60.0,
+        "seconds, over 0 to 3600",
+        "Longest time from arrival to answer.",
     )
     model_aliases: tuple[str, ...] = _setting(
-        _names,
+        names,
         (),
         "names, separated by commas",
         "What else System One's clients may call the model, such as `jev-latest`. Answers name the "
         "model itself.",
     )
-    calibration: Path | None = _setting(_file, None, "path", "JSON file `{workload: temperature}`.")
+    max_pairs: int = _setting(
+        integer(1, 1 << 16), 1024, "1 to 65536", "Most inputs of a `/classify` request."
+    )
+    calibration: Path | None = _setting(file, None, "path", "JSON file `{workload: temperature}`.")
+    nli_calibration: Path | None = _setting(
+        file, None, "path", "The same for the NLI engine; the two are never mixed."
+    )
     cache_dir: Path = _setting(
         Path,
         Path("~/.cache/semif-bento"),
@@ -178,7 +140,7 @@ class Settings:
         "Where converted GGUF weights are kept.",
     )
     backend: Literal["torch", "vllm", "sglang"] = _setting(
-        _one_of("torch", "vllm", "sglang"),
+        one_of("torch", "vllm", "sglang"),
         "torch",
         "`torch`, `vllm` or `sglang`",
         "What computes: torch in this process, or servers of one engine. With servers only the "
@@ -186,25 +148,34 @@ class Settings:
         "and device, budget and prefix cache are theirs.",
     )
     backend_urls: tuple[str, ...] = _setting(
-        _base_urls, (), "http(s) URLs, separated by commas", "The servers; every one must be ready."
+        base_urls, (), "http(s) URLs, separated by commas", "The servers; all must be ready."
     )
     backend_model: str | None = _setting(
         str, None, "text", "Name that the servers serve the model by. Defaults to SEMIF_MODEL."
+    )
+    backend_nli_urls: tuple[str, ...] = _setting(
+        base_urls,
+        (),
+        "http(s) URLs, separated by commas",
+        "The servers that classify for SEMIF_NLI_MODEL; they are others than those above.",
+    )
+    backend_nli_model: str | None = _setting(
+        str, None, "text", "Name that they serve it by. Defaults to SEMIF_NLI_MODEL."
     )
     backend_key: str = _setting(
         str, "", "text", "Bearer token that the servers ask for.", repr=False
     )
     backend_key_file: Path | None = _setting(
-        _file, None, "path", "File that holds it; surrounding white space is dropped."
+        file, None, "path", "File that holds it; surrounding white space is dropped."
     )
     backend_concurrency: int = _setting(
-        _integer(1, 256), 16, "1 to 256", "Most calls that one server is asked at once."
+        integer(1, 256), 16, "1 to 256", "Most calls that one server is asked at once."
     )
     backend_timeout_s: float = _setting(
-        _number(0, 3600), 30.0, "seconds, over 0 to 3600", "Longest time of one call to a server."
+        number(0, 3600), 30.0, "seconds, over 0 to 3600", "Longest time of one call to a server."
     )
     backend_check_s: float = _setting(
-        _number(0, 3600), 2.0, "seconds, over 0 to 3600", "Time between two looks at a server."
+        number(0, 3600), 2.0, "seconds, over 0 to 3600", "Time between two looks at a server."
     )
 
     @classmethod
@@ -223,22 +194,64 @@ class Settings:
         for name in given:
             if name not in known:
                 raise StartupError(f"{name} is not a setting{_did_you_mean(name, list(known))}.")
-        values = {known[name].name: _parse(known[name], name, text) for name, text in given.items()}
-        named = frozenset(values)
-        values["api_token"] = _token(values)
-        values["revision"] = _revision(values)
-        values["cache_dir"] = Path(values.get("cache_dir", "~/.cache/semif-bento")).expanduser()
-        values["backend_key"] = _backend_key(values)
-        settings = cls(**values)
+        found = {known[name].name: _parse(known[name], name, text) for name, text in given.items()}
+        named = frozenset(found)
+        found["api_token"] = read_token(found)
+        found["backend_key"] = read_backend_key(found)
+        found["revision"] = _revision(found)
+        found["cache_dir"] = Path(found.get("cache_dir", "~/.cache/semif-bento")).expanduser()
+        settings = cls(**found)
+        settings._check_nli()
+        settings._check_backend(named)
         if settings.vram_cap_gib is not None and settings.device != "cuda":
             raise StartupError("SEMIF_VRAM_CAP_GIB caps a CUDA card; it needs SEMIF_DEVICE=cuda.")
-        _refuse_mixed_backends(settings, named)
         return settings
 
     @property
     def is_remote(self) -> bool:
         """Whether servers compute, not this process."""
         return self.backend != "torch"
+
+    @property
+    def has_letter_engine(self) -> bool:
+        """Tell whether the letter engine is wanted."""
+        return self.model != NO_MODEL
+
+    def _check_nli(self) -> None:
+        if self.nli_model is None:
+            if not self.has_letter_engine:
+                raise StartupError("SEMIF_MODEL=none leaves nothing to serve; set SEMIF_NLI_MODEL.")
+            for name in ("nli_revision", "nli_subfolder", "nli_calibration"):
+                if getattr(self, name) is not None:
+                    raise StartupError(f"SEMIF_{name.upper()} is set, SEMIF_NLI_MODEL is not.")
+        else:
+            _require_pin("SEMIF_NLI_MODEL", self.nli_model, self.nli_revision)
+        if self.calibration and not self.has_letter_engine:
+            raise StartupError("SEMIF_CALIBRATION is the letter engine's, and there is none.")
+
+    def _check_backend(self, named: Iterable[str]) -> None:
+        if not self.is_remote:
+            for name in sorted(named):
+                if name.startswith("backend_"):
+                    raise StartupError(
+                        f"SEMIF_{name.upper()} needs SEMIF_BACKEND=vllm or SEMIF_BACKEND=sglang."
+                    )
+            return
+        for is_wanted, urls, engine in (
+            (self.has_letter_engine, "backend_urls", "SEMIF_MODEL"),
+            (self.nli_model is not None, "backend_nli_urls", "SEMIF_NLI_MODEL"),
+        ):
+            if is_wanted and not getattr(self, urls):
+                raise StartupError(
+                    f"SEMIF_BACKEND={self.backend} needs SEMIF_{urls.upper()} for {engine}."
+                )
+            if getattr(self, urls) and not is_wanted:
+                raise StartupError(f"SEMIF_{urls.upper()} needs {engine}.")
+        if self.vram_cap_gib is not None:
+            raise StartupError(
+                "SEMIF_VRAM_CAP_GIB caps this process, which needs no card with "
+                f"SEMIF_BACKEND={self.backend}; cap the servers themselves."
+            )
 
 
 def variable(setting: "Field[Any]") -> str:
@@ -269,65 +282,22 @@ def _parse(setting: "Field[Any]", name: str, text: str) -> Any:
         raise StartupError(f"{name} {exc}.") from None
 
 
-def _token(values: Mapping[str, Any]) -> str:
-    token, source = _secret(values, "api_token")
-    if not token:
-        raise StartupError("SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE is required.")
-    if len(token) < MIN_TOKEN_CHARACTERS:
-        raise StartupError(f"{source} must hold at least {MIN_TOKEN_CHARACTERS} characters.")
-    return token
-
-
-def _backend_key(values: Mapping[str, Any]) -> str:
-    key, source = _secret(values, "backend_key")
-    if values.get("backend_key_file") and not key:
-        raise StartupError(f"{source} is empty.")
-    return key
-
-
-def _secret(values: Mapping[str, Any], name: str) -> tuple[str, str]:
-    """Return a secret, given directly or by a file, and the variable that gives it."""
-    secret, file = values.get(name, ""), values.get(f"{name}_file")
-    source = f"SEMIF_{name.upper()}"
-    if secret and file:
-        raise StartupError(f"Set {source} or {source}_FILE, not both.")
-    if file:
-        source += "_FILE"
-        try:
-            secret = file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeError) as exc:
-            raise StartupError(f"{source} cannot be read: {type(exc).__name__}.") from None
-    if not secret.isascii() or any(c.isspace() or not c.isprintable() for c in secret):
-        raise StartupError(f"{source} must be printable ASCII without white space.")
-    return secret, source
-
-
-def _refuse_mixed_backends(settings: Settings, named: Iterable[str]) -> None:
-    if settings.is_remote:
-        if not settings.backend_urls:
-            raise StartupError(f"SEMIF_BACKEND={settings.backend} needs SEMIF_BACKEND_URLS.")
-        if settings.vram_cap_gib is not None:
-            raise StartupError(
-                "SEMIF_VRAM_CAP_GIB caps this process, which needs no card with "
-                f"SEMIF_BACKEND={settings.backend}; cap the servers themselves."
-            )
-        return
-    for name in sorted(named):
-        if name.startswith("backend_"):
-            raise StartupError(
-                f"SEMIF_{name.upper()} needs SEMIF_BACKEND=vllm or SEMIF_BACKEND=sglang."
-            )
-
-
-def _revision(values: Mapping[str, Any]) -> str | None:
-    model, revision = values.get("model", DEFAULT_MODEL), values.get("revision")
+def _revision(found: Mapping[str, Any]) -> str | None:
+    model, revision = found.get("model", DEFAULT_MODEL), found.get("revision")
+    if model == NO_MODEL:
+        return None
     if model == DEFAULT_MODEL and revision is None:
         return DEFAULT_REVISION
-    if is_hub_id(model) and not re.fullmatch(r"[0-9a-f]{40}", revision or ""):
-        raise StartupError("SEMIF_REVISION must be the 40-hex commit of the hub id SEMIF_MODEL.")
-    if revision is None and not model.startswith("package:"):
-        raise StartupError("SEMIF_REVISION is required for a local SEMIF_MODEL; any text will do.")
+    _require_pin("SEMIF_MODEL", model, revision)
     return revision
+
+
+def _require_pin(name: str, model: str, revision: str | None) -> None:
+    pin = name.replace("MODEL", "REVISION")
+    if is_hub_id(model) and not re.fullmatch(r"[0-9a-f]{40}", revision or ""):
+        raise StartupError(f"{pin} must be the 40-hex commit of the hub id {name}.")
+    if revision is None and not model.startswith("package:"):
+        raise StartupError(f"{pin} is required for a local {name}; any text will do.")
 
 
 def is_hub_id(model: str) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from semif_bento import __version__
 from semif_bento.api import rendering
+from semif_bento.api.nli.answers import NliAnswers
 from semif_bento.api.results import (
     DecisionResult,
     EngineServer,
@@ -26,23 +27,30 @@ class Answers:
     Args:
         settings: limits, and what /health repeats of them.
         table: temperatures by workload.
-        desk: open, so that its scorer is loaded.
+        desk: open, so that its engines are loaded.
+        nli: answers what is asked with engine nli.
     """
 
-    def __init__(self, settings: Settings, table: CalibrationTable, desk: Desk) -> None:
+    def __init__(
+        self, settings: Settings, table: CalibrationTable, desk: Desk, nli: NliAnswers
+    ) -> None:
         self._settings = settings
         self._table = table
         self._desk = desk
+        self._nli = nli
 
     async def decide(self, body: DecideRequest, arrived_s: float) -> DecisionResult:
         """Answer POST /decide.
 
         Raises:
+            NotFound: the engine asked for is not loaded.
             InvalidRequest: unknown workload, or as the scorer raises it.
             RequestError: as `Desk.run` raises it.
         """
-        self._table.require(body.workload)
+        if body.engine == "nli":
+            return await self._nli.decide(body, arrived_s)
         scorer = self._desk.backend.require_letter()
+        self._table.require(body.workload)
         request = rendering.to_direct_request(body)
         outcome = await self._desk.run(
             "direct", lambda caller: scorer.direct(request, caller), arrived_s
@@ -54,14 +62,17 @@ class Answers:
         """Answer POST /decide/shared.
 
         Raises:
+            NotFound: the engine asked for is not loaded.
             InvalidRequest: too many decisions, unknown workload, or as the scorer raises it.
             RequestError: as `Desk.run` raises it.
         """
         asked, limit = len(body.decisions), self._settings.max_decisions
         if asked > limit:
             raise InvalidRequest(f"`decisions` has {asked} entries; at most {limit} are taken.")
-        self._table.require(body.workload)
+        if body.engine == "nli":
+            return await self._nli.decide_shared(body, arrived_s)
         scorer = self._desk.backend.require_letter()
+        self._table.require(body.workload)
         request = rendering.to_shared_request(body)
         outcome = await self._desk.run(
             "shared", lambda caller: scorer.shared(request, caller), arrived_s
@@ -73,7 +84,9 @@ class Answers:
 
     def health(self) -> Health:
         """Answer /health without waiting for the running call."""
-        model, status = self._desk.backend.identity, self._desk.backend.status()
+        backend = self._desk.backend
+        model, status, nli = backend.identity, backend.status(), self._nli.health()
+        engines = [name for name, one in (("letter", backend.letter), ("nli", nli)) if one]
         return Health(
             status="ok",
             semif_commit=SEMIF_COMMIT,
@@ -93,7 +106,9 @@ class Answers:
             prefix_cache=PrefixCache(**asdict(status.prefix_cache)),
             revision=model.revision,
             dtype=model.dtype,
-            prompt_version=PROMPT_VERSION,
+            prompt_version=PROMPT_VERSION if backend.letter or not nli else nli.prompt_version,
             version=__version__,
+            engines=engines,
+            nli=nli,
             servers=[EngineServer(**asdict(server)) for server in status.servers] or None,
         )

@@ -17,11 +17,14 @@ import bentoml
 from bentoml._internal.server.http.traffic import TimeoutMiddleware
 from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
 from semif_bento.api import exchange, mount, openapi
 from semif_bento.api.body import Body
 from semif_bento.api.guard import Guard
+from semif_bento.api.nli.results import Embedding, Embeddings
+from semif_bento.api.nli.schema import ClassifyRequest
 from semif_bento.api.refusal import refuse
 from semif_bento.api.schema import DecideRequest, NoBody, SharedRequest
 from semif_bento.errors import RequestError, StartupError
@@ -73,6 +76,10 @@ class SharedBody(_Checked, SharedRequest):
     """POST /decide/shared, as BentoML's clients see it."""
 
 
+class ClassifyBody(_Checked, ClassifyRequest):
+    """POST /classify, as BentoML's clients see it."""
+
+
 class HealthBody(_Checked, NoBody):
     """POST /health, as BentoML's clients see it."""
 
@@ -118,11 +125,18 @@ def _say(line: str) -> None:
 
 
 async def answer(result: Awaitable[object]) -> Any:
-    """Await a route's result; one of our errors becomes its response, which BentoML passes on."""
+    """Await a route's result, for BentoML to render.
+
+    One of our errors, or a body in the shape of another server, becomes a response, which BentoML
+    passes on as it is.
+    """
     try:
-        return await result
+        answered = await result
     except RequestError as error:
         return refuse(error)
+    if isinstance(answered, Embedding | Embeddings):
+        return JSONResponse(answered.model_dump())
+    return answered
 
 
 mounted_app = mount.build(bentoml.get_current_service)

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 PRINTABLE_KEYS = frozenset(
     (
         *("id", "state", "question", "options", "description", "decisions"),
-        *("workload", "diagnostics", "model", "questions", "type", "instructions", "criteria"),
+        *("workload", "diagnostics", "engine"),
+        *("pairs", "premise", "hypothesis", "input_ids", "text", "image_data"),
+        *("model", "questions", "type", "instructions", "criteria"),
     )
 )
 OPAQUE_KEY = "state"

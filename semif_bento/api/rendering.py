@@ -70,7 +70,7 @@ def to_direct_result(
         model=Model(**asdict(model)),
         readout=outcome.readout or DIRECT_READOUT,
         probability_status=PROBABILITY_STATUS,
-        calibrated=_calibrated(scores, table, workload),
+        calibrated=to_calibrated(scores, table, workload),
         diagnostics=_diagnostics(scores, model.dtype),
     )
 
@@ -96,7 +96,7 @@ def to_shared_response(
             model=shared_model,
             readout=outcome.readout or SHARED_READOUT,
             probability_status=PROBABILITY_STATUS,
-            calibrated=_calibrated(scores, table, workload),
+            calibrated=to_calibrated(scores, table, workload),
             diagnostics=_diagnostics(scores, model.dtype),
         )
         for scores in outcome.scores
@@ -121,7 +121,14 @@ def _decision(body: DecideRequest | DecisionBody) -> Decision:
     return Decision(body.id, body.question, options)
 
 
-def _calibrated(scores: Scores, table: CalibrationTable, workload: str | None) -> Calibrated | None:
+def to_calibrated(
+    scores: Scores, table: CalibrationTable, workload: str | None
+) -> Calibrated | None:
+    """Return the calibrated view beside a decision's native answer; None when none was asked for.
+
+    Raises:
+        InvalidRequest: the table does not hold `workload`.
+    """
     if workload is None:
         return None
     view = table.view(workload, scores.option_logits)

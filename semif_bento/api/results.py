@@ -39,11 +39,12 @@ class Calibrated(Wire):
 
 
 class Diagnostics(Wire):
-    """How sure the native answer is; see the contract."""
+    """How sure the native answer is; see the contract. Each engine tells what it has."""
 
-    letter_mass: float
+    letter_mass: float | None = WHEN_ASKED
     margin: float
     near_tie: bool
+    pair_logits: list[list[float]] | None = WHEN_ASKED
 
 
 class DecisionResult(Wire):
@@ -53,6 +54,7 @@ class DecisionResult(Wire):
     option_ids: list[str]
     probabilities: list[float]
     option_logits: list[float]
+    support: float | None = WHEN_ASKED
     input_tokens: int
     forward_seconds: float
     total_seconds: float
@@ -72,6 +74,7 @@ class SharedDecisionResult(Wire):
     option_ids: list[str]
     probabilities: list[float]
     option_logits: list[float]
+    support: float | None = WHEN_ASKED
     input_tokens: int
     prompt_sha256: str
     prompt_version: str
@@ -153,9 +156,24 @@ class EngineServer(Wire):
     ejections: int
 
 
+class NliHealth(Wire):
+    """The NLI engine as /health tells of it."""
+
+    model: str
+    revision: str
+    dtype: str
+    labels: list[str]
+    template: str
+    prompt_version: str
+    max_pairs: int
+    workloads: list[str]
+    calibration: dict[str, WorkloadCalibration]
+
+
 class Health(Wire):
     """Answer of GET /health; `vram_cap_gib` is 0 without a cap.
 
+    `model` and what belongs to it are the letter engine's, or the NLI engine's where it is alone.
     `servers` is there where a remote engine computes.
     """
 
@@ -179,4 +197,6 @@ class Health(Wire):
     dtype: str
     prompt_version: str
     version: str
+    engines: list[str]
+    nli: NliHealth | None = WHEN_ASKED
     servers: list[EngineServer] | None = WHEN_ASKED

@@ -11,6 +11,8 @@ from pydantic import BaseModel
 
 from semif_bento.api import complaints
 from semif_bento.api.encodings import GZIP, IDENTITY, ZSTD
+from semif_bento.api.nli.results import ClassifyAnswer
+from semif_bento.api.nli.schema import ClassifyRequest
 from semif_bento.api.results import DecisionResult, Health, SharedResponse
 from semif_bento.api.schema import DecideRequest, NoBody, SharedRequest
 from semif_bento.api.systemone import schema as systemone
@@ -50,6 +52,12 @@ ROUTES: dict[str, Route] = {
     ),
     "/decide/shared": Route(
         "Many decisions over one state", ("POST",), body=SharedRequest, answer=SharedResponse
+    ),
+    "/classify": Route(
+        "Contradiction, entailment, neutral: logits of pairs",
+        ("POST",),
+        body=ClassifyRequest,
+        answer=ClassifyAnswer,
     ),
     "/v1/systemone": Route(
         "System One: questions over one state",

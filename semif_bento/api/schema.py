@@ -3,7 +3,7 @@
 Knows nothing of bytes, HTTP or scoring.
 """
 
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -97,6 +97,9 @@ class DecisionBody(Wire):
     options: Options
 
 
+Engine = Literal["letter", "nli"]
+
+
 class DecideRequest(Wire):
     """Body of POST /decide: one row, and how to answer it."""
 
@@ -106,6 +109,7 @@ class DecideRequest(Wire):
     options: Options
     workload: Workload = None
     diagnostics: bool = False
+    engine: Engine = "letter"
 
 
 class SharedRequest(Wire):
@@ -115,6 +119,7 @@ class SharedRequest(Wire):
     decisions: Annotated[list[DecisionBody], Field(min_length=1), AfterValidator(_check_ids)]
     workload: Workload = None
     diagnostics: bool = False
+    engine: Engine = "letter"
 
 
 class NoBody(Wire):

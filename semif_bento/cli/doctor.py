@@ -117,7 +117,7 @@ def _calibration(settings: Settings) -> dict[str, Any]:
 def _device(settings: Settings) -> dict[str, Any]:
     import torch
 
-    from semif_bento.engine.startup import check_device
+    from semif_bento.engine.device import check_device
 
     check_device(settings)
     facts = {"device": settings.device, "dtype": settings.dtype, "torch": torch.__version__}

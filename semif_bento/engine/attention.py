@@ -23,11 +23,13 @@ class BranchContext:
     """What a forward over branches needs beside its tokens: the layout and the prefix by layer.
 
     `prefix_keys[i]` and `prefix_values[i]` are (1, H_kv, P, D) for a full-attention layer i.
+    `keeps_states` asks recurrent layers to leave a single branch's last states in the cache.
     """
 
     layout: BranchLayout
     prefix_keys: dict[int, Tensor]
     prefix_values: dict[int, Tensor]
+    keeps_states: bool = False
 
 
 def cascade_attention(

@@ -37,7 +37,6 @@ class Backbone:
         self.config = model.config.get_text_config()
         self.device = next(model.parameters()).device
         self.dtype = next(model.parameters()).dtype
-        self.head = model.get_output_embeddings()
         twin = _twin(model)
         self.matrix_products = "native"
         if not has_native_products(self.device, self.dtype):
@@ -62,11 +61,54 @@ class Backbone:
         hidden = self._layers(input_ids=self._ids(ids), use_cache=False).last_hidden_state
         return hidden[:, -1]
 
+    def wholes(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        """Run whole prompts together, without a cache.
+
+        Args:
+            rows: B token sequences, each at least 1 long. They are padded to the longest.
+
+        Returns:
+            Each row's hidden state at its own last token, (B, hidden).
+        """
+        width = max(len(row) for row in rows)
+        # Right padding never reaches a real token: everything that mixes tokens is causal.
+        padded = torch.tensor([[*row, *[row[-1]] * (width - len(row))] for row in rows])
+        hidden = self._layers(input_ids=padded.to(self.device), use_cache=False).last_hidden_state
+        ends = torch.tensor([len(row) - 1 for row in rows], device=self.device)
+        return hidden[torch.arange(len(rows), device=self.device), ends]
+
     def prefill(self, ids: Sequence[int]) -> PrefixState:
         """Run a prefix once and return what the model knows after it."""
         cache = new_cache(self.config)
         self._layers(input_ids=self._ids(ids), cache=cache, use_cache=True)
         return PrefixState.of(cache, len(ids))
+
+    def extend(self, prefix: PrefixState, ids: Sequence[int]) -> PrefixState:
+        """Run more tokens after a prefix and return what the model knows after them.
+
+        Args:
+            prefix: the state after P tokens; it is read, never written.
+            ids: 2 tokens or more; upstream takes another path for one, which writes in place.
+
+        Raises:
+            ValueError: fewer than 2 tokens.
+        """
+        if len(ids) < 2:
+            raise ValueError("a prefix is extended by two tokens or more")
+        layout = BranchLayout.of([len(ids)], prefix.length, self.device)
+        is_cascade = self.branch_attention == "cascade"
+        keeper = prefix.keeper(with_prefix=not is_cascade)
+        extra = {}
+        if is_cascade:
+            extra["branches"] = BranchContext(layout, prefix.keys(), prefix.values(), True)
+        self._layers(
+            input_ids=self._ids(ids),
+            position_ids=layout.positions[None],
+            cache=keeper,
+            use_cache=True,
+            **extra,
+        )
+        return PrefixState.of(keeper, prefix.length + len(ids))
 
     def branches(self, prefix: PrefixState, suffixes: Sequence[Sequence[int]]) -> Tensor:
         """Run branches of one prefix together.

@@ -45,18 +45,21 @@ class BranchBudget:
         self.budget_bytes = budget_bytes
         self.max_branches = max_branches
 
-    def groups(self, lengths: Sequence[int], prefix_tokens: int) -> list[list[int]]:
+    def groups(
+        self, lengths: Sequence[int], prefix_tokens: int, held_bytes: int = 0
+    ) -> list[list[int]]:
         """Split branches into groups that fit, shortest first.
 
         Args:
             lengths: each branch's suffix tokens, in request order.
             prefix_tokens: tokens of the state they share.
+            held_bytes: what else of the call stays meanwhile, such as the state it was made from.
 
         Returns:
             Indices into `lengths`, each exactly once, ascending by length within and across
             groups. It depends on the arguments alone.
         """
-        available = self.budget_bytes - self.cost.state_bytes(prefix_tokens)
+        available = self.budget_bytes - self.cost.state_bytes(prefix_tokens) - held_bytes
         groups: list[list[int]] = []
         for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
             grown = [*(groups[-1] if groups else []), index]
@@ -65,6 +68,11 @@ class BranchBudget:
             else:
                 groups.append([index])
         return groups
+
+    def holds(self, length: int, prefix_tokens: int, held_bytes: int) -> bool:
+        """Tell whether a branch of `length` tokens fits beside its state and what is held."""
+        needed = self.cost.group_bytes([length], prefix_tokens)
+        return needed + self.cost.state_bytes(prefix_tokens) + held_bytes <= self.budget_bytes
 
     def _fits(self, lengths: Sequence[int], prefix_tokens: int, available: int) -> bool:
         if self.max_branches is not None and len(lengths) > self.max_branches:

@@ -1,7 +1,8 @@
 """Qwen3.5's gated delta rule for many branches of one prefix; knows nothing of requests or memory.
 
 Projections, norm and output work on the flat tokens; only the convolution and the recurrence work
-on padded runs, each starting from the prefix's one state. The branch's own states are dropped.
+on padded runs, each starting from the prefix's one state. The branch's own states are dropped,
+unless a single branch is run to make a longer prefix of it.
 """
 
 import inspect
@@ -54,17 +55,34 @@ class BranchedDeltaNet(upstream.Qwen3_5GatedDeltaNet):
             self.in_proj_a(tokens).float() + self.dt_bias
         )
         runs = [
-            self._mix(run, mixed, beta, decay, conv_state, state) for run in branches.layout.runs
+            self._mix(run, mixed, beta, decay, conv_state, state, branches.keeps_states)
+            for run in branches.layout.runs
         ]
-        core = runs[0] if len(runs) == 1 else cat(runs)  # (T, H_v, D_v)
+        cores = [core for core, _ in runs]
+        if cache is not None and branches.keeps_states:
+            ((_, last),) = runs
+            cache.update_conv_state(mixed.t()[None], self.layer_idx)
+            cache.update_recurrent_state(last, self.layer_idx)
+        core = cores[0] if len(cores) == 1 else cat(cores)  # (T, H_v, D_v)
         gate = self.in_proj_z(tokens).reshape(-1, self.head_v_dim)
         normed = self.norm(core.reshape(-1, self.head_v_dim), gate)
         return self.out_proj(normed.reshape(1, tokens.shape[0], -1))
 
     def _mix(
-        self, run: Run, mixed: Tensor, beta: Tensor, decay: Tensor, conv: Tensor, state: Tensor
-    ) -> Tensor:
-        """Convolve and recur one run from the prefix's states; return (T_run, H_v, D_v)."""
+        self,
+        run: Run,
+        mixed: Tensor,
+        beta: Tensor,
+        decay: Tensor,
+        conv: Tensor,
+        state: Tensor,
+        keeps_states: bool,
+    ) -> tuple[Tensor, Tensor]:
+        """Convolve and recur one run from the prefix's states.
+
+        Returns:
+            (T_run, H_v, D_v), and the states after the run (B, H_v, D_k, D_v) where they are kept.
+        """
         rows = run.pad(mixed).transpose(1, 2)  # (B, C, W)
         rows = cat([conv.expand(run.branches, -1, -1), rows], dim=-1)
         rows = upstream.causal_conv1d_fn(
@@ -72,17 +90,17 @@ class BranchedDeltaNet(upstream.Qwen3_5GatedDeltaNet):
         )[:, :, -run.width :].transpose(1, 2)
         query, key, value = rows.split([self.key_dim, self.key_dim, self.value_dim], dim=-1)
         shape = (run.branches, run.width, -1)
-        core, _ = upstream.torch_chunk_gated_delta_rule(
+        core, last = upstream.torch_chunk_gated_delta_rule(
             query.reshape(*shape, self.head_k_dim),
             key.reshape(*shape, self.head_k_dim),
             value.reshape(*shape, self.head_v_dim),
             g=run.pad(decay),
             beta=run.pad(beta),
             initial_state=state.expand(run.branches, -1, -1, -1),
-            output_final_state=False,
+            output_final_state=keeps_states,
             use_qk_l2norm_in_kernel=True,
         )
-        return run.unpad(core)
+        return run.unpad(core), last
 
 
 def branch_delta_layers(module: nn.Module) -> None:

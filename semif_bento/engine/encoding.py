@@ -6,15 +6,14 @@ probe prompts at start against whole encoding, and on every row against the text
 """
 
 import hashlib
-import json
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
+from semif_bento.engine.plain_text import PlainText
 from semif_bento.engine.slots import SlotTable, find_wide_slots, prove_slots
 from semif_bento.errors import InvalidRequest, PromptTooLong, StartupError
 from semif_bento.protocol import (
@@ -78,7 +77,7 @@ class Encoder:
         most_slots: int = MAX_WIDE_OPTIONS,
     ) -> None:
         self._tokenizer = tokenizer
-        self._plain = _without_added_tokens(tokenizer)
+        self._plain = PlainText(tokenizer)
         self._max_tokens = max_tokens
         self._max_request_tokens = max_request_tokens
         self.slot_ids = prove_slots(tokenizer)
@@ -86,7 +85,7 @@ class Encoder:
         self._head, self._tail = _split_template(tokenizer)
         self._head_ids = self._markup(self._head)
         self._tail_ids = self._markup(self._tail)
-        self._edge_ids = self._text(EDGE_TAIL)
+        self._edge_ids = self._plain.encode(EDGE_TAIL)
         prompt = self._prove_template()
         self.wide_slots = find_wide_slots(tokenizer, prompt, head_rows, most_slots)
         self._prove_split(*_wide_probe(len(self.wide_slots.ids)))
@@ -110,7 +109,7 @@ class Encoder:
 
     def _encode(self, request: ScoreRequest, *, is_limited: bool) -> EncodedRequest:
         evidence = render_evidence(request.state)
-        prefix_ids = (*self._head_ids, *self._text(evidence))
+        prefix_ids = (*self._head_ids, *self._plain.encode(evidence))
         if prefix_ids[-len(self._edge_ids) :] != self._edge_ids:
             raise InvalidRequest("The end of the state cannot be told from the text after it.")
         prefix_hash = hashlib.sha256((self._head + evidence).encode())
@@ -142,7 +141,7 @@ class Encoder:
     def _suffix(self, decision: Decision, letters: tuple[str, ...]) -> tuple[tuple[int, ...], str]:
         """Encode a decision's rest, and prove on this very text that the edge is a token border."""
         rest = render_decision(decision, letters)
-        joined = self._text(EDGE_TAIL + rest)
+        joined = self._plain.encode(EDGE_TAIL + rest)
         edge = len(self._edge_ids)
         if joined[:edge] != self._edge_ids:
             raise InvalidRequest("A question's start cannot be told from the text before it.")
@@ -159,10 +158,6 @@ class Encoder:
                 f"The state and the first {index + 1} decisions make {total} tokens; the limit of "
                 f"a request is {self._max_request_tokens} and nothing is truncated."
             )
-
-    def _text(self, text: str) -> tuple[int, ...]:
-        text.encode()  # UnicodeEncodeError for a lone surrogate; tokenizers' own error names none
-        return tuple(self._plain.encode(text, add_special_tokens=False).ids)
 
     def _markup(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
@@ -231,15 +226,6 @@ def _split_template(tokenizer: PreTrainedTokenizerFast) -> tuple[str, str]:
         raise StartupError("The chat template does not keep the payload as it is.")
     head, tail = prompt.split(payload)
     return head, tail
-
-
-def _without_added_tokens(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
-    """Return a copy of the tokenizer for which `<|im_end|>` and its like are ordinary text."""
-    spec = json.loads(tokenizer.backend_tokenizer.to_str())
-    spec["added_tokens"] = []
-    spec["post_processor"] = None
-    spec["truncation"] = spec["padding"] = None
-    return Tokenizer.from_str(json.dumps(spec))
 
 
 def _probe(question: str, descriptions: tuple[str, ...]) -> Decision:

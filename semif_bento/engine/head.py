@@ -49,7 +49,7 @@ class SlotHead:
         Raises:
             ScoringFailed: a logit is NaN or infinite.
         """
-        return _finite(nn.functional.linear(hidden, self._weight, self._bias))
+        return finite(nn.functional.linear(hidden, self._weight, self._bias))
 
     def wide_logits(self, hidden: Tensor) -> Tensor:
         """Return the logits of the slots of wide prompts, (B, N) float32 on the CPU.
@@ -57,7 +57,7 @@ class SlotHead:
         Raises:
             ScoringFailed: a logit is NaN or infinite.
         """
-        return _finite(nn.functional.linear(hidden, self._wide_weight, self._wide_bias))
+        return finite(nn.functional.linear(hidden, self._wide_weight, self._wide_bias))
 
     def declared(self, hidden: Tensor, counts: Sequence[int]) -> list[Tensor]:
         """Return each row's logits of its own letters.
@@ -113,7 +113,12 @@ def _rows(head: nn.Linear, ids: Sequence[int]) -> tuple[Tensor, Tensor | None]:
     return head.weight.detach()[rows], None if head.bias is None else head.bias.detach()[rows]
 
 
-def _finite(logits: Tensor) -> Tensor:
+def finite(logits: Tensor) -> Tensor:
+    """Return logits in float32 on the CPU.
+
+    Raises:
+        ScoringFailed: one is NaN or infinite.
+    """
     logits = logits.float().cpu()
     if not bool(torch.isfinite(logits).all()):
         raise ScoringFailed("The model gave a logit that is not a finite number.")

@@ -58,18 +58,24 @@ def load_model(directory: Path, dtype: str, device: str) -> PreTrainedModel:
                 trust_remote_code=False,
             )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as exc:
-        raise StartupError(f"The model cannot be loaded: {_first_line(exc)}") from exc
+        raise StartupError(f"The model cannot be loaded: {first_line(exc)}") from exc
     refuse_partial(info)
     model = model.to(device).eval()
-    _refuse_misplaced(model, device)
+    refuse_misplaced(model, device)
     return model
 
 
-def _refuse_misplaced(model: PreTrainedModel, device: str) -> None:
+def refuse_misplaced(model: PreTrainedModel, device: str) -> None:
+    """Refuse a model of which a parameter or buffer is not on `device`.
+
+    Raises:
+        StartupError: the first that is elsewhere, by name.
+    """
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if tensor.device.type != device:
             raise StartupError(f"{name} sits on {tensor.device.type}, not on {device}.")
 
 
-def _first_line(exc: BaseException) -> str:
+def first_line(exc: BaseException) -> str:
+    """Return the first line of an exception's message, or its type where it has none."""
     return (str(exc).splitlines() or [type(exc).__name__])[0]

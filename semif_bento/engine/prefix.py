@@ -66,6 +66,13 @@ class PrefixState:
         """
         return Cache(layers=[_reader(layer, count, with_prefix) for layer in self.layers])
 
+    def keeper(self, *, with_prefix: bool) -> Cache:
+        """Return a cache that reads this prefix as one branch does, and keeps what comes after it.
+
+        Once it has been filled, `PrefixState.of` makes the longer prefix of it.
+        """
+        return Cache(layers=[_keeper(layer, with_prefix) for layer in self.layers])
+
 
 class ReadOnlyKeyValues(DynamicLayer):
     """An attention layer that reads a prefix through an expanded view and drops what is new."""
@@ -113,6 +120,36 @@ class ReadOnlyStates(LinearAttentionLayer):
         self, recurrent_states: Tensor, *args: object, **kwargs: object
     ) -> Tensor:
         """Return the new state as it came; nothing is stored."""
+        return recurrent_states
+
+
+class KeepingKeyValues(ReadOnlyKeyValues):
+    """An attention layer that reads a prefix as one branch and keeps prefix and branch, joined."""
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: object, **kwargs: object
+    ) -> tuple[Tensor, Tensor]:
+        """Return what `ReadOnlyKeyValues` returns; the prefix itself stays as it is."""
+        self.keys = cat([self._prefix.keys, key_states], dim=-2)
+        self.values = cat([self._prefix.values, value_states], dim=-2)
+        return (self.keys, self.values) if self._with_prefix else (key_states, value_states)
+
+
+class KeepingStates(ReadOnlyStates):
+    """A linear-attention layer that starts one branch from a prefix's states and keeps its end."""
+
+    def update_conv_state(self, conv_states: Tensor, *args: object, **kwargs: object) -> Tensor:
+        """Return the prefix's columns in front of the new ones, whose last are kept."""
+        joined = super().update_conv_state(conv_states)
+        # A copy: a view would keep every column of the branch alive.
+        self.conv_states[0] = joined[..., -self._prefix.conv.shape[-1] :].clone()
+        return joined
+
+    def update_recurrent_state(
+        self, recurrent_states: Tensor, *args: object, **kwargs: object
+    ) -> Tensor:
+        """Return the new state as it came, and keep it."""
+        self.recurrent_states[0] = recurrent_states
         return recurrent_states
 
 
@@ -165,9 +202,11 @@ def new_cache(config: object) -> DynamicCache:
 
 
 def _layer(layer: object) -> KeyValues | RecurrentStates:
-    if type(layer) is DynamicLayer and layer.keys is not None and layer.values is not None:
-        return KeyValues(layer.keys, layer.values)
-    if type(layer) is LinearAttentionLayer:
+    kind = type(layer)  # a subclass, such as a sliding window, may keep less than it was given
+    if isinstance(layer, DynamicLayer) and kind in (DynamicLayer, KeepingKeyValues):
+        if layer.keys is not None and layer.values is not None:
+            return KeyValues(layer.keys, layer.values)
+    elif isinstance(layer, LinearAttentionLayer) and kind in (LinearAttentionLayer, KeepingStates):
         conv, recurrent = layer.conv_states[0], layer.recurrent_states[0]
         kernel_size = layer.conv_kernel_size[0]
         if conv is not None and recurrent is not None and kernel_size is not None:
@@ -181,6 +220,14 @@ def _reader(
     if isinstance(layer, KeyValues):
         return ReadOnlyKeyValues(layer, count, with_prefix)
     return ReadOnlyStates(layer, count)
+
+
+def _keeper(
+    layer: KeyValues | RecurrentStates, with_prefix: bool
+) -> KeepingKeyValues | KeepingStates:
+    if isinstance(layer, KeyValues):
+        return KeepingKeyValues(layer, 1, with_prefix)
+    return KeepingStates(layer, 1)
 
 
 def _tensors(layer: KeyValues | RecurrentStates) -> tuple[Tensor, Tensor]:

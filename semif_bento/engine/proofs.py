@@ -60,7 +60,7 @@ def _prove_equal(
     backbone: Backbone, prefix: Sequence[int], suffixes: Sequence[Sequence[int]], fresh: Tensor
 ) -> None:
     distance = relative_distance(backbone.branches(backbone.prefill(prefix), suffixes), fresh)
-    tolerance = _tolerance(backbone)
+    tolerance = allowed_distance(backbone)
     if not distance <= tolerance:  # NaN must fail too
         raise StartupError(
             f"Cached scoring differs from fresh scoring by {distance:.3g} (allowed: "
@@ -90,7 +90,7 @@ def prove_model(
         raise StartupError(f"The warm-up decision does not score. {exc.message}") from None
     ids = torch.tensor([encoded.whole(0)], device=backbone.device)
     logits = model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1]
-    tolerance = _tolerance(backbone)
+    tolerance = allowed_distance(backbone)
     for slot_ids, found in ours.items():
         distance = relative_distance(found, logits[:, list(slot_ids)].float().cpu())
         if not distance <= tolerance:
@@ -100,7 +100,8 @@ def prove_model(
             )
 
 
-def _tolerance(backbone: Backbone) -> float:
+def allowed_distance(backbone: Backbone) -> float:
+    """Return the largest relative distance that the dtype of a backbone explains."""
     return HIDDEN_TOLERANCE[str(backbone.dtype).removeprefix("torch.")]
 
 

@@ -24,8 +24,9 @@ from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.budget import BranchBudget
 from semif_bento.engine.encoding import EncodedDecision, EncodedRequest, Encoder
 from semif_bento.engine.head import SlotHead
-from semif_bento.engine.memory import GIB, MIB, DeviceMemory, MemoryGuard
-from semif_bento.engine.prefix import PrefixCache, PrefixState
+from semif_bento.engine.memory import GIB, MIB
+from semif_bento.engine.prefix import PrefixState
+from semif_bento.engine.workspace import Workspace
 from semif_bento.protocol import softmax
 
 BranchScores = tuple[tuple[float, ...], float | None]
@@ -43,17 +44,17 @@ class TorchScorer:
         backbone: Backbone,
         head: SlotHead,
         budget: BranchBudget,
-        prefix_cache: PrefixCache,
-        memory: DeviceMemory,
+        workspace: Workspace,
         device_name: str,
         linear_attention_kernels: str,
     ) -> None:
         self.identity = identity
         self.slot_count = len(encoder.slot_ids)
         self.wide_slot_count = len(encoder.wide_slots.ids)
-        self.guard = MemoryGuard(memory, prefix_cache)
+        self.guard = workspace.guard
         self._encoder, self._backbone, self._head = encoder, backbone, head
-        self._budget, self._prefix_cache, self._memory = budget, prefix_cache, memory
+        self._budget = budget
+        self._prefix_cache, self._memory = workspace.prefix_cache, workspace.memory
         self._device_name, self._kernels = device_name, linear_attention_kernels
         self.serving_config = f"shared-prefix-{backbone.branch_attention}-v1"
 

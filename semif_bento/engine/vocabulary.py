@@ -8,11 +8,12 @@ from transformers import PreTrainedTokenizerFast
 from semif_bento.errors import StartupError
 
 
-def load_tokenizer(directory: Path) -> PreTrainedTokenizerFast:
+def load_tokenizer(directory: Path, *, needs_chat_template: bool = True) -> PreTrainedTokenizerFast:
     """Load the fast tokenizer of a model directory.
 
     Raises:
-        StartupError: missing or unreadable files, no fast tokenizer, or no chat template.
+        StartupError: missing or unreadable files, no fast tokenizer, or no chat template where
+            one is needed.
     """
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
@@ -23,6 +24,6 @@ def load_tokenizer(directory: Path) -> PreTrainedTokenizerFast:
         raise StartupError(f"The tokenizer cannot be loaded: {first_line}") from exc
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise StartupError("The model has no fast tokenizer (tokenizer.json); one is needed.")
-    if not tokenizer.chat_template:
+    if needs_chat_template and not tokenizer.chat_template:
         raise StartupError("The tokenizer has no chat template; the protocol needs one.")
     return tokenizer

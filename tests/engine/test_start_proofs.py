@@ -12,9 +12,10 @@ from safetensors.torch import load_file, save_file
 from transformers import CohereConfig, CohereForCausalLM, Gemma2Config, Gemma2ForCausalLM
 
 from semif_bento.engine.backbone import Backbone
+from semif_bento.engine.device import check_device
 from semif_bento.engine.loading import load_model
 from semif_bento.engine.prefix import KeyValues, PrefixState, RecurrentStates
-from semif_bento.engine.startup import check_device, open_scorer
+from semif_bento.engine.startup import open_scorer
 from semif_bento.errors import StartupError
 
 NORM = "model.norm.weight"

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from models.loaded import LoadedModel
+from semif_bento.engine.assembly import assemble_scorer
 from semif_bento.engine.scorer import TorchScorer
 from semif_bento.engine.sources import ModelSource
-from semif_bento.engine.startup import assemble_scorer
 from semif_bento.settings import Settings
 
 

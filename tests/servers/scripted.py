@@ -2,7 +2,7 @@
 
 A state of {"sleep": seconds}, {"raise": kind} or {"answer": "malformed"} makes the scorer do that;
 /health shows what it counted, so a test can tell from outside how many calls reached it and whether
-two overlapped.
+two overlapped. With SEMIF_NLI_MODEL a scripted classifier is served too, and counted together.
 """
 
 import time
@@ -25,6 +25,7 @@ from semif_bento.errors import OutOfMemory, PromptTooLong, ScoringFailed, Startu
 from semif_bento.protocol import prompt_sha256, render_payload, softmax, wide_letters
 from semif_bento.settings import Settings
 from service import SemIf
+from tests.servers.classifier import Counts, ScriptedClassifier
 
 TOKENS = 7
 
@@ -36,8 +37,9 @@ class ScriptedScorer:
     slot_count = 16
     wide_slot_count = 255
 
-    def __init__(self) -> None:
-        self.calls = self.ended = self.overlaps = self.hits = 0
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        self.hits = 0
 
     def direct(self, request: ScoreRequest, caller: Caller | None = None) -> DirectOutcome:
         """Count the call, do what the state says, answer; the time may be no number."""
@@ -61,13 +63,11 @@ class ScriptedScorer:
 
     def status(self) -> ScorerStatus:
         """Report the counts where a real scorer reports its figures."""
-        counts = f"calls={self.calls} ended={self.ended} overlaps={self.overlaps}"
         cache = PrefixCacheStatus(1, 2, 3, self.hits // 2, self.hits - self.hits // 2)
-        return ScorerStatus(counts, 0.5, 1.5, "none", "none", "native", 16.0, cache)
+        return ScorerStatus(str(self._counts), 0.5, 1.5, "none", "none", "native", 16.0, cache)
 
     def _score(self, request: ScoreRequest) -> tuple[Scores, ...]:
-        self.calls += 1
-        self.overlaps += self.calls - self.ended - 1
+        self._counts.begin()
         try:
             _act(request.state)
             return tuple(
@@ -83,7 +83,7 @@ class ScriptedScorer:
                 for decision in request.decisions
             )
         finally:
-            self.ended += 1
+            self._counts.ended += 1
 
 
 def _act(state: object) -> None:
@@ -109,7 +109,11 @@ def open_scripted(settings: Settings) -> Backend:
         raise StartupError("The weights are not complete.")
     if revision.startswith("load:"):
         time.sleep(float(revision.removeprefix("load:")))
-    return Backend(letter=ScriptedScorer())
+    counts = Counts()
+    return Backend(
+        letter=ScriptedScorer(counts) if settings.has_letter_engine else None,
+        nli=ScriptedClassifier(counts) if settings.nli_model else None,
+    )
 
 
 SemIf.inner.open_backend = staticmethod(open_scripted)

@@ -4,10 +4,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
+from semif_bento.api.nli.answers import NliAnswers
+from semif_bento.api.nli.answers import Question as NliQuestion
 from semif_bento.api.systemone import rendering
-from semif_bento.api.systemone.models import Catalogue, letter_model
-from semif_bento.api.systemone.questions import to_decision
+from semif_bento.api.systemone.models import Catalogue, served_models
+from semif_bento.api.systemone.questions import to_claims, to_decision, to_text
 from semif_bento.api.systemone.results import Answer, ModelList, SystemOneResponse, Usage
 from semif_bento.api.systemone.schema import Question, SystemOneRequest, Text
 from semif_bento.calibration import CalibrationTable
@@ -47,26 +50,39 @@ class Wishes:
         return cls(workload, diagnostics == "true")
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an engine found out about a decision, and fields of `Evidence` that go with it."""
+
+    scores: Scores
+    evidence: dict[str, Any]
+
+
 class SystemOne:
     """The routes over one desk.
 
     Args:
         catalogue: the models that a request may name.
-        table: temperatures by workload.
-        desk: open, so that its scorer is loaded.
+        table: the letter engine's temperatures by workload.
+        desk: open, so that its engines are loaded.
+        nli: asks the NLI engine.
     """
 
-    def __init__(self, catalogue: Catalogue, table: CalibrationTable, desk: Desk) -> None:
+    def __init__(
+        self, catalogue: Catalogue, table: CalibrationTable, desk: Desk, nli: NliAnswers
+    ) -> None:
         self._catalogue = catalogue
         self._table = table
         self._desk = desk
+        self._nli = nli
 
     @classmethod
-    def over(cls, desk: Desk, table: CalibrationTable, aliases: Sequence[str]) -> "SystemOne":
-        """Return the routes over a desk's own model, which also goes by the operator's aliases."""
-        scorer = desk.backend.require_letter()
-        model = letter_model(scorer.identity, scorer.wide_slot_count, aliases)
-        return cls(Catalogue((model,), datetime.now(UTC).date()), table, desk)
+    def over(
+        cls, desk: Desk, table: CalibrationTable, aliases: Sequence[str], nli: NliAnswers
+    ) -> "SystemOne":
+        """Return the routes over a desk's own models; aliases go to the first of them."""
+        models = served_models(desk.backend, aliases)
+        return cls(Catalogue(models, datetime.now(UTC).date()), table, desk, nli)
 
     def models(self) -> ModelList:
         """Answer GET /v1/models."""
@@ -85,15 +101,22 @@ class SystemOne:
             RequestError: as `Desk.run` and the scorer raise it.
         """
         model = self._catalogue.find(body.model)
-        wishes = Wishes.of(headers, self._table)
+        is_nli = model.engine == "nli"
+        wishes = Wishes.of(headers, self._nli.table if is_nli else self._table)
         decisions = {
             question_id: to_decision(question_id, question, model.max_choices)
             for question_id, question in body.questions.items()
         }
-        found, tokens = await self._score(body.state, decisions, wishes.diagnostics, arrived_s)
+        asked = [decision for decision in decisions.values() if len(decision.options) > 1]
+        found: dict[str, Found] = {}
+        tokens = 0
+        if asked and is_nli:
+            found, tokens = await self._judge(body, asked, wishes, arrived_s)
+        elif asked:
+            found, tokens = await self._score(body.state, asked, wishes, arrived_s)
         try:
             answers = {
-                question_id: self._answer(question, decisions[question_id], found, wishes)
+                question_id: _answer(question, decisions[question_id], found)
                 for question_id, question in body.questions.items()
             }
         except ValueError as error:  # pydantic's among them: a number out of its range
@@ -103,13 +126,10 @@ class SystemOne:
         return SystemOneResponse(model=model.name, answers=answers, usage=usage)
 
     async def _score(
-        self, state: Text, decisions: Mapping[str, Decision], diagnostics: bool, arrived_s: float
-    ) -> tuple[dict[str, Scores], int]:
-        """Return the scores of every decision that has a choice to make, and the tokens read."""
-        asked = tuple(decision for decision in decisions.values() if len(decision.options) > 1)
-        if not asked:
-            return {}, 0
-        request = ScoreRequest(state, asked, diagnostics)
+        self, state: Text, asked: Sequence[Decision], wishes: Wishes, arrived_s: float
+    ) -> tuple[dict[str, Found], int]:
+        """Return what option letters say of every decision, and the tokens read."""
+        request = ScoreRequest(state, tuple(asked), wishes.diagnostics)
         scorer = self._desk.backend.require_letter()
         outcome = await self._desk.run(
             "shared", lambda caller: scorer.shared(request, caller), arrived_s
@@ -119,15 +139,46 @@ class SystemOne:
             raise ScoringFailed("The scorer did not answer every decision.")
         tokens = outcome.timing.prefix_tokens + outcome.timing.true_suffix_tokens
         metrics.INPUT_TOKENS.labels("shared").inc(tokens)
-        return {scores.decision_id: scores for scores in outcome.scores}, tokens
+        dtype = scorer.identity.dtype
+        return {
+            scores.decision_id: Found(
+                scores, rendering.to_evidence(scores, dtype, self._table, wishes.workload)
+            )
+            for scores in outcome.scores
+        }, tokens
 
-    def _answer(
-        self, question: Question, decision: Decision, found: dict[str, Scores], wishes: Wishes
-    ) -> Answer:
-        if len(decision.options) == 1:
-            return rendering.to_answer(question, {decision.options[0].id: 1.0}, trivial=True)
-        scores = found[decision.id]
-        evidence = rendering.to_evidence(
-            scores, self._desk.backend.identity.dtype, self._table, wishes.workload
-        )
-        return rendering.to_answer(question, rendering.by_option(scores), **evidence)
+    async def _judge(
+        self,
+        body: SystemOneRequest,
+        asked: Sequence[Decision],
+        wishes: Wishes,
+        arrived_s: float,
+    ) -> tuple[dict[str, Found], int]:
+        """Return what entailment says of every decision, and the tokens read."""
+        questions = [
+            NliQuestion(
+                decision.id,
+                to_text(body.questions[decision.id].instructions),
+                to_claims(body.questions[decision.id], decision),
+            )
+            for decision in asked
+        ]
+        verdicts, timing = await self._nli.judge(body.state, questions, arrived_s)
+        classifier = self._desk.backend.require_nli()
+        found = {
+            verdict.scores.decision_id: Found(
+                verdict.scores,
+                rendering.to_nli_evidence(
+                    verdict.scores, verdict.support, classifier, self._nli.table, wishes.workload
+                ),
+            )
+            for verdict in verdicts
+        }
+        return found, timing.prefix_tokens + timing.suffix_tokens
+
+
+def _answer(question: Question, decision: Decision, found: Mapping[str, Found]) -> Answer:
+    if len(decision.options) == 1:
+        return rendering.to_answer(question, {decision.options[0].id: 1.0}, trivial=True)
+    one = found[decision.id]
+    return rendering.to_answer(question, rendering.by_option(one.scores), **one.evidence)

@@ -7,16 +7,20 @@ checkpoint that gave it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Literal
 
 from semif_bento.api.systemone.results import ModelList, ModelMetadata
+from semif_bento.api.systemone.schema import MAX_CHOICES
+from semif_bento.backend import Backend
 from semif_bento.decisions import ModelIdentity
 from semif_bento.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model that answers: its honest name, what else it goes by, and what it can do."""
+    """A model that answers: its engine, its honest name and other names, and what it can do."""
 
+    engine: Literal["letter", "nli"]
     name: str
     aliases: tuple[str, ...]
     description: str
@@ -62,19 +66,36 @@ class Catalogue:
         )
 
 
-def letter_model(identity: ModelIdentity, max_choices: int, aliases: Sequence[str]) -> ServedModel:
-    """Return the entry of the engine that reads option letters.
+def served_models(backend: Backend, aliases: Sequence[str]) -> tuple[ServedModel, ...]:
+    """Return an entry for each engine of a backend, the letter engine's first.
 
-    It goes by its source with the revision, which is its honest name, by its source alone, and by
-    the operator's aliases.
+    A model goes by its source with the revision, which is its honest name, and by its source alone;
+    the first of them by the operator's aliases too.
     """
+    models = []
+    if backend.letter:
+        choices = backend.letter.wide_slot_count
+        how = f"option letters read by one forward pass, up to {choices} choices"
+        models.append(_served("letter", backend.letter.identity, how, choices, aliases))
+        aliases = ()
+    if backend.nli:
+        how = f"entailment of each option, in any order, up to {MAX_CHOICES} choices"
+        models.append(_served("nli", backend.nli.identity, how, MAX_CHOICES, aliases))
+    return tuple(models)
+
+
+def _served(
+    engine: Literal["letter", "nli"],
+    identity: ModelIdentity,
+    how: str,
+    max_choices: int,
+    aliases: Sequence[str],
+) -> ServedModel:
     name = f"{identity.source}@{identity.revision}"
     return ServedModel(
+        engine=engine,
         name=name,
         aliases=(identity.source, *aliases),
-        description=(
-            f"{name} in {identity.dtype}: option letters read by one forward pass, up to "
-            f"{max_choices} choices"
-        ),
+        description=f"{name} in {identity.dtype}: {how}",
         max_choices=max_choices,
     )

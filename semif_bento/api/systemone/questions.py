@@ -16,6 +16,7 @@ from semif_bento.api.systemone.schema import (
     Text,
 )
 from semif_bento.decisions import Decision, Option
+from semif_bento.entailment import Claim
 from semif_bento.errors import UsageError
 
 MAPPING_VERSION = "systemone-questions-v1"
@@ -46,6 +47,29 @@ def to_decision(question_id: str, question: Question, max_choices: int) -> Decis
     options = _options(question_id, question, max_choices)
     text = to_text(question.instructions) or QUESTION_TEXT[question.type]
     return Decision(question_id, text, options)
+
+
+def to_claims(question: Question, decision: Decision) -> tuple[Claim, ...]:
+    """Return the options of a question as an NLI model reads them, in the decision's order.
+
+    Labels are no and yes, the names of the choices, or the numbers of the levels. An option that
+    nothing is said of is described by its label.
+    """
+    return tuple(
+        Claim(option.id, label, text or label)
+        for option, (label, text) in zip(decision.options, _labels(question), strict=True)
+    )
+
+
+def _labels(question: Question) -> list[tuple[str, str]]:
+    match question:
+        case Noul(criteria=criteria):
+            true, false = (criteria.true, criteria.false) if criteria else (None, None)
+            return [("yes", to_text(true)), ("no", to_text(false))]
+        case Choice(criteria=choices):
+            return [(name, to_text(text)) for name, text in choices.items()]
+        case Score(criteria=levels):
+            return [(str(level), to_text(text)) for level, text in enumerate(levels)]
 
 
 def to_text(value: Text | None) -> str:

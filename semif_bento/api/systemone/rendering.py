@@ -15,6 +15,8 @@ from semif_bento.api.systemone.results import (
 from semif_bento.api.systemone.schema import Choice, Noul, Question, Score
 from semif_bento.calibration import CalibrationTable
 from semif_bento.decisions import Scores
+from semif_bento.entailment import Classifier
+from semif_bento.entailment import prompt_version as nli_prompt_version
 from semif_bento.protocol import PROMPT_VERSION, is_near_tie, margin, prompt_version
 
 
@@ -51,7 +53,7 @@ def to_answer(question: Question, probabilities: Mapping[str, float], **evidence
 def to_evidence(
     scores: Scores, dtype: str, table: CalibrationTable, workload: str | None
 ) -> dict[str, Any]:
-    """Return what an answer tells beyond the service's own keys.
+    """Return what an answer by option letters tells beyond the service's own keys.
 
     A temperature is fitted on one version of the prompt, so a wide prompt gets no calibrated view.
 
@@ -67,6 +69,28 @@ def to_evidence(
         "prompt_sha256": scores.prompt_sha256,
         "prompt_version": version,
         "letter_mass": scores.letter_mass,
+        "calibrated": _calibrated(scores, table, workload) if workload else None,
+    }
+
+
+def to_nli_evidence(
+    scores: Scores,
+    support: float,
+    classifier: Classifier,
+    table: CalibrationTable,
+    workload: str | None,
+) -> dict[str, Any]:
+    """Return what an answer by entailment tells beyond the service's own keys.
+
+    Raises:
+        InvalidRequest: the table does not hold `workload`.
+    """
+    return {
+        "margin": margin(scores.probabilities),
+        "near_tie": is_near_tie(scores.option_logits, classifier.identity.dtype),
+        "prompt_sha256": scores.prompt_sha256,
+        "prompt_version": nli_prompt_version(classifier.template),
+        "support": support,
         "calibrated": _calibrated(scores, table, workload) if workload else None,
     }
 

@@ -33,6 +33,7 @@ class Evidence(Wire):
     prompt_sha256: str | None = WHEN_ASKED
     prompt_version: str | None = WHEN_ASKED
     letter_mass: Share | None = WHEN_ASKED
+    support: Share | None = WHEN_ASKED
     calibrated: CalibratedAnswer | None = WHEN_ASKED
     trivial: Literal[True] | None = WHEN_ASKED
 
