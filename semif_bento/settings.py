@@ -96,10 +96,7 @@ class Settings:
         "`views` joins it to each branch; `auto` takes `cascade` where model and device allow it.",
     )
     prefix_cache_mib: int = _setting(
-        integer(0, 1 << 20),
-        256,
-        "MiB, 0 to 1048576",
-        "Cap of the prefix cache; 0 turns it off.",
+        integer(0, 1 << 20), 256, "MiB, 0 to 1048576", "Cap of the prefix cache; 0 turns it off."
     )
     max_tokens: int = _setting(
         integer(64, 262144), 4096, "tokens, 64 to 262144", "Longest prompt; never truncated."
@@ -114,10 +111,7 @@ class Settings:
         integer(0, 10000), 16, "0 to 10000", "Requests that may wait behind the running one."
     )
     timeout_s: float = _setting(
-        number(0, 3600),
-        60.0,
-        "seconds, over 0 to 3600",
-        "Longest time from arrival to answer.",
+        number(0, 3600), 60.0, "seconds, over 0 to 3600", "Longest time from arrival to answer."
     )
     model_aliases: tuple[str, ...] = _setting(
         names,
@@ -134,10 +128,7 @@ class Settings:
         file, None, "path", "The same for the NLI engine; the two are never mixed."
     )
     cache_dir: Path = _setting(
-        Path,
-        Path("~/.cache/semif-bento"),
-        "path",
-        "Where converted GGUF weights are kept.",
+        Path, Path("~/.cache/semif-bento"), "path", "Where converted GGUF weights are kept."
     )
     backend: Literal["torch", "vllm", "sglang"] = _setting(
         one_of("torch", "vllm", "sglang"),

@@ -137,7 +137,7 @@ def test_two_settings_send_the_work_to_servers():
     ("changes", "message"),
     [
         ({"SEMIF_BACKEND": "tgi"}, "SEMIF_BACKEND must be one of torch, vllm, sglang, not 'tgi'."),
-        ({"SEMIF_BACKEND_URLS": ""}, "SEMIF_BACKEND=vllm needs SEMIF_BACKEND_URLS."),
+        ({"SEMIF_BACKEND_URLS": ""}, "SEMIF_BACKEND=vllm needs SEMIF_BACKEND_URLS for"),
         ({"SEMIF_BACKEND": "torch"}, "SEMIF_BACKEND_URLS needs SEMIF_BACKEND=vllm or"),
         ({"SEMIF_BACKEND": "", "SEMIF_BACKEND_URLS": "", "SEMIF_BACKEND_TIMEOUT_S": "3"},
          "SEMIF_BACKEND_TIMEOUT_S needs SEMIF_BACKEND=vllm or SEMIF_BACKEND=sglang."),

@@ -1,21 +1,14 @@
-"""What every engine's dialect must say and understand, and what no answer of any may hold.
+"""What every engine's dialect must say and understand, and what both engines say alike.
 
 Pure: knows nothing of connections, of which server is asked, or of where a prompt comes from.
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from semif_bento.errors import EngineFault
-
-LEAST_LOGPROB = -1000.0
-"""What is under it is a placeholder (-9999, -1e30): logits of real models lie closer together."""
-
-MASS_TOLERANCE = 0.01
-"""How far rounding may carry a log-probability over 0, or a sum of probabilities over 1."""
+from semif_bento.remote.reading import Logits, list_of, malformed, member, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +59,18 @@ class Dialect(Protocol):
 
     def read_scores(self, answer: bytes, prompts: int, ids: Sequence[int]) -> tuple[Reading, ...]:
         """Return a reading for each of so many prompts, in the order they were asked.
+
+        Raises:
+            EngineFault: the answer does not hold exactly that, or a number is not plausible.
+        """
+        ...
+
+    def ask_classes(self, model: str, inputs: Sequence[Sequence[int]]) -> Ask:
+        """Ask for the head's raw logits of every input of token ids."""
+        ...
+
+    def read_classes(self, answer: bytes, inputs: int) -> tuple[Logits, ...]:
+        """Return the three logits of each of so many inputs, in the order they were asked.
 
         Raises:
             EngineFault: the answer does not hold exactly that, or a number is not plausible.
@@ -130,85 +135,3 @@ def read_version(answer: bytes) -> str:
     if not isinstance(version, str) or not version.isprintable() or not 0 < len(version) < 100:
         raise malformed()
     return version
-
-
-def plausible(found: Mapping[int, object], ids: Sequence[int]) -> tuple[float, ...]:
-    """Return what was found for each id, in the order asked.
-
-    Raises:
-        EngineFault: an id is missing, a number is not finite, or they are no log-probabilities:
-            one over 0, one that is a placeholder, or probabilities that sum to more than 1.
-    """
-    logprobs = tuple(_number(found, token_id) for token_id in ids)
-    if not all(map(math.isfinite, logprobs)):
-        raise EngineFault("An engine server gave a number that is not finite.", kind="not_finite")
-    is_each = all(LEAST_LOGPROB < value <= MASS_TOLERANCE for value in logprobs)
-    if not is_each or math.fsum(map(math.exp, logprobs)) > 1 + MASS_TOLERANCE:
-        raise EngineFault(
-            "An engine server gave numbers that are no log-probabilities.", kind="implausible"
-        )
-    return logprobs
-
-
-def _number(found: Mapping[int, object], token_id: int) -> float:
-    value = found.get(token_id)
-    if value is None:
-        raise EngineFault("An engine server left out an answer slot.", kind="missing_ids")
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise malformed()
-    return float(value)
-
-
-def require_count(found: int, asked: int) -> None:
-    """Refuse answers that are not as many as the prompts.
-
-    Raises:
-        EngineFault: they are not.
-    """
-    if found != asked:
-        raise EngineFault("An engine server gave too few or too many answers.", kind="wrong_count")
-
-
-def parse(answer: bytes) -> object:
-    """Return parsed JSON.
-
-    Raises:
-        EngineFault: it is none.
-    """
-    try:
-        return json.loads(answer)
-    except (ValueError, RecursionError):
-        raise malformed() from None
-
-
-REQUIRED = object()
-
-
-def member(value: object, name: str, default: object = REQUIRED) -> object:
-    """Return a member of a JSON object, or the default where one is given.
-
-    Raises:
-        EngineFault: it is no object, or has no such member and none may be missing.
-    """
-    if not isinstance(value, dict):
-        raise malformed()
-    found = value.get(name, default)
-    if found is REQUIRED:
-        raise malformed()
-    return found
-
-
-def list_of(value: object) -> list[object]:
-    """Return a JSON array.
-
-    Raises:
-        EngineFault: it is none.
-    """
-    if not isinstance(value, list):
-        raise malformed()
-    return value
-
-
-def malformed() -> EngineFault:
-    """Return the fault of an answer that has not the engine's shape."""
-    return EngineFault("An engine server gave an answer that cannot be read.", kind="malformed")

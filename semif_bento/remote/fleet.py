@@ -6,7 +6,8 @@ Knows nothing of dialects, prompts or of how a server is asked.
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from semif_bento.decisions import ServerStatus
 from semif_bento.errors import EngineFault
@@ -15,6 +16,15 @@ from semif_bento.remote.server import Proof, Server, ServerFailed
 from semif_bento.remote.wire import ConnectionLost
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """Something to ask the server of a key, and how its answer is read."""
+
+    key: bytes
+    ask: Ask
+    read: Callable[[bytes], T]
 
 
 class Fleet:
@@ -46,6 +56,27 @@ class Fleet:
             if not others:
                 raise
         return await _choose(others).call(ask, read)
+
+    async def ask_all(self, calls: Sequence[Call[T]]) -> list[T]:
+        """Ask several things at once, and return their answers in order.
+
+        Raises:
+            The same as `ask`, of the first that fails; the others are given up then.
+        """
+        tasks = [asyncio.create_task(self.ask(c.key, c.ask, c.read)) for c in calls]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def home(self, key: bytes) -> str:
+        """Return the name of the server that a key goes to now; safe from any thread.
+
+        Raises:
+            EngineFault: no server can be asked.
+        """
+        return _choose(rank(key, self.servers)).name
 
     async def watch(self, every_s: float, prove: Proof) -> None:
         """Begin to check every server again and again."""

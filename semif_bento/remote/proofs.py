@@ -5,17 +5,13 @@ the weights: no engine tells it. Servers that agree with each other may be wrong
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from transformers import PreTrainedTokenizerFast
-
-from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
-from semif_bento.engine.encoding import Encoder, render_prompt
 from semif_bento.errors import EngineFault, RequestError, StartupError
-from semif_bento.protocol import LETTERS, NEAR_TIE_LOGITS
+from semif_bento.protocol import NEAR_TIE_LOGITS
 from semif_bento.remote.dialect import (
-    Dialect,
+    Ask,
     ask_models,
     ask_tokens,
     read_models,
@@ -27,60 +23,37 @@ from semif_bento.remote.server import HEALTH, Server
 PROOF_TIMEOUT_S = 120.0
 """For one call of a proof: an engine's first read of log-probabilities may compile for 20 s."""
 
-_YES_NO = (Option("yes", "The deployment succeeded."), Option("no", "It did not succeed."))
-_SHORT = Decision("short", "Is there evidence that the deployment succeeded?", _YES_NO)
-_LONG = Decision(
-    "long",
-    "(1) Which of these statements does the evidence establish, if any?",
-    tuple(Option(letter, f"Health checks passed in zone {letter}.") for letter in LETTERS),
-)
-_STATES: tuple[JsonState, ...] = (
-    "The deployment completed at 14:02 UTC. Health checks passed in all three zones.",
-    {"person_said": "ok :)", "größe": ["é中🙂", 12.5, None]},
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """A prompt as text and as token ids, and the slots that are read after it."""
-
-    text: str
-    ids: tuple[int, ...]
-    slot_ids: tuple[int, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one server gave: its version, and the log-probabilities of every probe's slots."""
+    """What one server gave: its version, and the numbers of every trial."""
 
     version: str
-    logprobs: tuple[tuple[float, ...], ...]
+    numbers: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One call whose answer every server must give alike: what is asked, and how it is read."""
+
+    ask: Ask
+    read: Callable[[bytes], Sequence[tuple[float, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """What is asked of every server.
 
-    `max_tokens` is the longest prompt that it must take, `dtype` what it computes in; the probes
-    come in lists that are asked in one call each.
+    `least_room` is how many tokens it must take, prompt and answer, `dtype` what it computes in;
+    `texts` are texts with the token ids that it must find in them.
     """
 
-    dialect: Dialect
     model: str
-    max_tokens: int
+    least_room: int
     dtype: str
-    probes: tuple[tuple[Probe, ...], ...]
-
-
-def make_probes(
-    tokenizer: PreTrainedTokenizerFast, encoder: Encoder
-) -> tuple[tuple[Probe, ...], ...]:
-    """Return probes of two to sixteen options, and one of the most options there are slots for."""
-    letters = encoder.wide_slots.letters
-    wide = Decision("wide", "Which?", tuple(Option(letter, letter) for letter in letters))
-    narrow = [(state, decision) for state in _STATES for decision in (_SHORT, _LONG)]
-    probes = tuple(_probe(tokenizer, encoder, *row, LETTERS) for row in narrow)
-    return probes, (_probe(tokenizer, encoder, _STATES[0], wide, letters),)
+    ask_version: Ask
+    texts: tuple[tuple[str, tuple[int, ...]], ...]
+    trials: tuple[Trial, ...]
 
 
 async def prove_all(servers: Sequence[Server], expected: Expectation) -> Findings:
@@ -119,7 +92,7 @@ async def examine(server: Server, expected: Expectation) -> Findings:
     """Prove one server and return what it gave. Its first scores are its warm-up.
 
     Guards health, the name of the model and the room for its prompts, the tokenizer's ids on every
-    probe, and that every slot is read.
+    text, and that every trial can be read.
 
     Raises:
         StartupError: one of them does not hold.
@@ -129,13 +102,13 @@ async def examine(server: Server, expected: Expectation) -> Findings:
         await server.fetch(HEALTH, PROOF_TIMEOUT_S)
         await _require_model(server, expected)
         await _require_tokens(server, expected)
-        version = read_version(await server.fetch(expected.dialect.ask_version(), PROOF_TIMEOUT_S))
-        logprobs: list[tuple[float, ...]] = []
-        for probes in expected.probes:
-            logprobs += await _score(server, expected, probes)
+        version = read_version(await server.fetch(expected.ask_version, PROOF_TIMEOUT_S))
+        numbers: list[tuple[float, ...]] = []
+        for trial in expected.trials:
+            numbers += trial.read(await server.fetch(trial.ask, PROOF_TIMEOUT_S))
     except EngineFault as fault:
         raise StartupError(f"{server.name}: {fault.message}") from None
-    return Findings(version, tuple(logprobs))
+    return Findings(version, tuple(numbers))
 
 
 def require_same(name: str, found: Findings, reference: Findings, dtype: str) -> None:
@@ -151,26 +124,14 @@ def require_same(name: str, found: Findings, reference: Findings, dtype: str) ->
     tolerance = 2 * NEAR_TIE_LOGITS[dtype]
     distance = max(
         abs(one - other)
-        for row, other_row in zip(found.logprobs, reference.logprobs, strict=True)
+        for row, other_row in zip(found.numbers, reference.numbers, strict=True)
         for one, other in zip(row, other_row, strict=True)
     )
     if distance > tolerance:
         raise StartupError(
-            f"{name} gives log-probabilities that differ by {distance:.3g} from another server's "
+            f"{name} gives numbers that differ by {distance:.3g} from another server's "
             f"(allowed in {dtype}: {tolerance:g}); do they serve the same weights?"
         )
-
-
-def _probe(
-    tokenizer: PreTrainedTokenizerFast,
-    encoder: Encoder,
-    state: JsonState,
-    decision: Decision,
-    letters: Sequence[str],
-) -> Probe:
-    encoded = encoder.encode(ScoreRequest(state, (decision,)))
-    text = render_prompt(tokenizer, state, decision, letters)
-    return Probe(text, encoded.whole(0), encoded.decisions[0].slot_ids)
 
 
 async def _require_model(server: Server, expected: Expectation) -> None:
@@ -179,27 +140,17 @@ async def _require_model(server: Server, expected: Expectation) -> None:
     if model is None:
         names = ", ".join(model.name for model in served) or "nothing"
         raise StartupError(
-            f"{server.name} serves {names}, not {expected.model}; SEMIF_BACKEND_MODEL names it."
+            f"{server.name} serves {names}, not {expected.model}; set what it is called there."
         )
-    if model.max_tokens is not None and model.max_tokens <= expected.max_tokens:
+    if model.max_tokens is not None and model.max_tokens < expected.least_room:
         raise StartupError(
-            f"{server.name} takes {model.max_tokens} tokens, prompt and answer; SEMIF_MAX_TOKENS "
-            f"is {expected.max_tokens} and needs one more."
+            f"{server.name} takes {model.max_tokens} tokens; SEMIF_MAX_TOKENS needs "
+            f"{expected.least_room} of it."
         )
 
 
 async def _require_tokens(server: Server, expected: Expectation) -> None:
-    for probe in (probe for probes in expected.probes for probe in probes):
-        ask = ask_tokens(expected.model, probe.text)
-        if read_tokens(await server.fetch(ask, PROOF_TIMEOUT_S)) != probe.ids:
-            raise StartupError(f"{server.name} has another tokenizer than SEMIF_MODEL.")
-
-
-async def _score(
-    server: Server, expected: Expectation, probes: Sequence[Probe]
-) -> list[tuple[float, ...]]:
-    widest = max((probe.slot_ids for probe in probes), key=len)
-    ask = expected.dialect.ask_scores(expected.model, [probe.ids for probe in probes], widest)
-    answer = await server.fetch(ask, PROOF_TIMEOUT_S)
-    readings = expected.dialect.read_scores(answer, len(probes), widest)
-    return [reading.logprobs for reading in readings]
+    for text, ids in expected.texts:
+        answer = await server.fetch(ask_tokens(expected.model, text), PROOF_TIMEOUT_S)
+        if read_tokens(answer) != ids:
+            raise StartupError(f"{server.name} has another tokenizer than the model named here.")

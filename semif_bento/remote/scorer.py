@@ -5,14 +5,13 @@ Knows nothing of HTTP's details, of calibration, or of how an engine computes. T
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from semif_bento.caller import Caller
 from semif_bento.decisions import (
     Decision,
     DirectOutcome,
     ModelIdentity,
-    PrefixCacheStatus,
     ScoreRequest,
     ScorerStatus,
     Scores,
@@ -25,16 +24,14 @@ from semif_bento.remote.dialect import Dialect, Reading
 from semif_bento.remote.fleet import Fleet
 from semif_bento.remote.loop import BackgroundLoop
 
-NOT_HERE = "on the engine's servers"
-
 
 class RemoteScorer:
     """Scores decisions with the servers of one engine; built and proven by `startup`.
 
     Args:
-        identity: what answers; `identity.device` also goes into /health as the device's name.
         engine: the engine and its version, as answers name it.
         model: the name that the servers serve the model by.
+        status: what the whole process reports.
     """
 
     def __init__(
@@ -47,6 +44,7 @@ class RemoteScorer:
         dialect: Dialect,
         fleet: Fleet,
         loop: BackgroundLoop,
+        status: Callable[[], ScorerStatus],
     ) -> None:
         self.identity = identity
         self.slot_count = len(encoder.slot_ids)
@@ -56,6 +54,7 @@ class RemoteScorer:
             f"last position, by {engine}"
         )
         self.serving_config = f"remote-{dialect.name}-v1"
+        self.status = status
         self._model, self._encoder, self._dialect = model, encoder, dialect
         self._fleet, self._loop = fleet, loop
 
@@ -116,20 +115,6 @@ class RemoteScorer:
             ),
             serving_config=self.serving_config,
             readout=self.readout,
-        )
-
-    def status(self) -> ScorerStatus:
-        """Report the servers; what this process does not have is 0 or said to be elsewhere."""
-        return ScorerStatus(
-            device_name=self.identity.device,
-            allocated_gib=0.0,
-            reserved_gib=0.0,
-            linear_attention_kernels=NOT_HERE,
-            branch_attention=NOT_HERE,
-            matrix_products=NOT_HERE,
-            branch_budget_mib=0.0,
-            prefix_cache=PrefixCacheStatus(0, 0, 0, 0, 0),
-            servers=self._fleet.status(),
         )
 
     def _ask(self, encoded: EncodedRequest, caller: Caller) -> tuple[Reading, ...]:

@@ -1,20 +1,20 @@
-"""SGLang's dialect: its native generation of one token, with log-probabilities of given ids.
+"""SGLang's dialect: generation of one token with log-probabilities of given ids, and classes.
 
 Pure: knows nothing of connections. As of SGLang 0.5.23, read from its source and never run here.
 """
 
 from collections.abc import Sequence
 
-from semif_bento.remote.dialect import (
-    Ask,
-    Reading,
+from semif_bento.remote.dialect import Ask, Reading, to_ask
+from semif_bento.remote.reading import (
+    Logits,
     list_of,
     malformed,
     member,
     parse,
     plausible,
+    plausible_logits,
     require_count,
-    to_ask,
 )
 
 
@@ -49,6 +49,23 @@ class SglangDialect:
         outputs = list_of(parse(answer))
         require_count(len(outputs), prompts)
         return tuple(_reading(member(output, "meta_info"), ids) for output in outputs)
+
+    def ask_classes(self, model: str, inputs: Sequence[Sequence[int]]) -> Ask:
+        """Ask for the head's raw logits of every input of token ids.
+
+        Its `/v1/classify` is not asked: that one turns an error into a class of probability 1.
+        """
+        return to_ask("/classify", {"input_ids": inputs})
+
+    def read_classes(self, answer: bytes, inputs: int) -> tuple[Logits, ...]:
+        """Return the three logits of each of so many inputs, in the order they were asked.
+
+        Raises:
+            EngineFault: the answer does not hold exactly that, or a number is not plausible.
+        """
+        outputs = list_of(parse(answer))
+        require_count(len(outputs), inputs)
+        return tuple(plausible_logits(member(output, "embedding")) for output in outputs)
 
     def ask_version(self) -> Ask:
         """Ask which version of the engine this is."""

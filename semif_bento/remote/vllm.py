@@ -1,20 +1,20 @@
-"""vLLM's dialect: completions of one token, with log-probabilities of given ids.
+"""vLLM's dialect: completions of one token with log-probabilities of given ids, and classes.
 
 Pure: knows nothing of connections. As of vLLM 0.32.
 """
 
 from collections.abc import Sequence
 
-from semif_bento.remote.dialect import (
-    Ask,
-    Reading,
+from semif_bento.remote.dialect import Ask, Reading, to_ask
+from semif_bento.remote.reading import (
+    Logits,
     list_of,
     malformed,
     member,
     parse,
     plausible,
+    plausible_logits,
     require_count,
-    to_ask,
 )
 
 
@@ -47,22 +47,37 @@ class VllmDialect:
         Raises:
             EngineFault: the answer does not hold exactly that, or a number is not plausible.
         """
-        choices = list_of(member(parse(answer), "choices"))
-        require_count(len(choices), prompts)
-        found = {_index(choice): choice for choice in choices}
-        require_count(len(set(range(prompts)) & found.keys()), prompts)
-        return tuple(_reading(found[index], ids) for index in range(prompts))
+        found = _by_index(list_of(member(parse(answer), "choices")), prompts)
+        return tuple(_reading(choice, ids) for choice in found)
+
+    def ask_classes(self, model: str, inputs: Sequence[Sequence[int]]) -> Ask:
+        """Ask a pooling server for the head's raw logits of every input of token ids."""
+        return to_ask("/classify", {"model": model, "input": inputs, "use_activation": False})
+
+    def read_classes(self, answer: bytes, inputs: int) -> tuple[Logits, ...]:
+        """Return the three logits of each of so many inputs, in the order they were asked.
+
+        They stand under `probs`, which is what they would be with the activation.
+
+        Raises:
+            EngineFault: the answer does not hold exactly that, or a number is not plausible.
+        """
+        found = _by_index(list_of(member(parse(answer), "data")), inputs)
+        return tuple(plausible_logits(member(entry, "probs")) for entry in found)
 
     def ask_version(self) -> Ask:
         """Ask which version of the engine this is."""
         return Ask("/version")
 
 
-def _index(choice: object) -> int:
-    index = member(choice, "index")
-    if not isinstance(index, int):
+def _by_index(entries: Sequence[object], count: int) -> list[object]:
+    """Return entries by their index, which must be 0 to `count` less 1."""
+    require_count(len(entries), count)
+    found = {member(entry, "index"): entry for entry in entries}
+    if not all(isinstance(index, int) for index in found):
         raise malformed()
-    return index
+    require_count(len(set(range(count)) & found.keys()), count)
+    return [found[index] for index in range(count)]
 
 
 def _reading(choice: object, ids: Sequence[int]) -> Reading:

@@ -106,7 +106,7 @@ def test_health_and_metrics_show_the_servers_by_name(client, engines):
     shown = health(client)
     assert [server["name"] for server in shown["servers"]] == [engine.name for engine in engines]
     assert sum(server["calls"] for server in shown["servers"]) >= 1
-    assert shown["device_name"].startswith("vllm 9.9.9 on 2 servers")
+    assert shown["device_name"] == "vllm on 2 servers"
     for engine in engines:
         assert client.metric(f'semif_engine_ready{{server="{engine.name}"') == 1
 

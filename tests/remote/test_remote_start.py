@@ -62,22 +62,20 @@ def test_a_server_that_is_not_ready_stops_the_start(engines, gateway):
 def test_another_model_stops_the_start_before_it_is_asked(engines, gateway):
     engines[1].models = [{"id": "another", "max_model_len": 4096}]
     line = refusal(gateway, *engines)
-    assert line.startswith(f"{engines[1].name} serves another, not {MODEL}")
+    assert line == f"{engines[1].name} serves another, not {MODEL}; set what it is called there."
     assert engines[1].calls == []
 
 
 def test_too_little_room_for_a_prompt_stops_the_start(engines, gateway):
     engines[1].models = [{"id": MODEL, "max_model_len": 2048}]
-    assert "takes 2048 tokens, prompt and answer; SEMIF_MAX_TOKENS is 2048" in refusal(
-        gateway, *engines
-    )
+    assert "takes 2048 tokens; SEMIF_MAX_TOKENS needs 2049 of it." in refusal(gateway, *engines)
     assert engines[1].calls == []
 
 
 def test_another_tokenizer_stops_the_start_before_it_is_asked(engines, gateway):
     engines[1].tokenizer = byte_tokenizer(merges=[("e", "v")])
     line = refusal(gateway, *engines)
-    assert line == f"{engines[1].name} has another tokenizer than SEMIF_MODEL."
+    assert line == f"{engines[1].name} has another tokenizer than the model named here."
     assert engines[1].calls == []
 
 
@@ -101,6 +99,19 @@ def test_another_version_stops_the_start(engines, gateway):
     engines[1].version = "9.9.8"
     assert refusal(gateway, *engines) == (
         f"{engines[1].name} runs version 9.9.8, another server 9.9.9."
+    )
+
+
+def test_a_small_limit_of_tokens_is_proven_on_what_fits_it(engines, gateway):
+    gateway(*engines, max_tokens=900)
+    assert [len(engine.calls) for engine in engines] == [1, 1]
+    key = "prompt" if engines[0].dialect == "vllm" else "input_ids"
+    assert len(engines[0].calls[0][key]) == 2  # of two options; sixteen make over 900 bytes
+
+
+def test_a_limit_that_no_prompt_fits_stops_the_start(engines, gateway):
+    assert refusal(gateway, *engines, max_tokens=64) == (
+        "SEMIF_MAX_TOKENS is too little for any prompt."
     )
 
 

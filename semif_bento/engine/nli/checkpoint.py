@@ -14,12 +14,8 @@ from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5TextForSequenceC
 
 from semif_bento.engine.checkpoint import refuse_partial
 from semif_bento.engine.loading import first_line, refuse_misplaced
-from semif_bento.engine.vocabulary import load_tokenizer
-from semif_bento.entailment import LABELS
+from semif_bento.engine.nli.template import load_config, load_nli_tokenizer, read_template
 from semif_bento.errors import StartupError
-
-OVERLAY_HINT = "`semif-bento overlay` makes a directory that takes them from the base model."
-PLACEHOLDERS = ("{premise}", "{hypothesis}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +47,8 @@ def load_checkpoint(directory: Path, dtype: str, device: str) -> NliCheckpoint:
             template, another head than one linear layer, weights that are missing (the head's
             above all), mismatched or unknown to the architecture, or on another device.
     """
-    tokenizer = _load_tokenizer(directory)
-    try:
-        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
-    except (OSError, ValueError, KeyError) as exc:
-        raise StartupError(f"The NLI model cannot be loaded: {first_line(exc)}") from exc
+    tokenizer = load_nli_tokenizer(directory)
+    config = load_config(directory)
     template = read_template(config)
     model = _load_model(directory, config, dtype, device)
     if not isinstance(getattr(model, "score", None), nn.Linear):
@@ -66,40 +59,6 @@ def load_checkpoint(directory: Path, dtype: str, device: str) -> NliCheckpoint:
         text_config.pad_token_id = tokenizer.pad_token_id or tokenizer.eos_token_id
     refuse_misplaced(model, device)
     return NliCheckpoint(model, tokenizer, template)
-
-
-def read_template(config: Any) -> str:
-    """Return the template of a checkpoint's configuration, once what it says of itself is right.
-
-    Raises:
-        StartupError: other labels or another order of them, a head that is no linear layer, no
-            template, or one without exactly one premise and then one hypothesis.
-    """
-    labels = tuple(config.id2label.get(index) for index in range(len(config.id2label)))
-    if labels != LABELS:
-        raise StartupError(
-            f"The NLI model's labels are {', '.join(map(str, labels))}; they must be "
-            f"{', '.join(LABELS)} in this order."
-        )
-    if getattr(config, "openjev_mlp_head", None):
-        raise StartupError(
-            "The NLI model has an MLP head (openjev_mlp_head); a linear one is read."
-        )
-    template = getattr(config, "nli_template", None)
-    if not isinstance(template, str):
-        raise StartupError("The NLI model's configuration names no nli_template.")
-    places = [template.find(placeholder) for placeholder in PLACEHOLDERS]
-    if any(template.count(p) != 1 for p in PLACEHOLDERS) or places != sorted(places):
-        raise StartupError("nli_template must hold {premise} once and then {hypothesis} once.")
-    return template
-
-
-def _load_tokenizer(directory: Path) -> PreTrainedTokenizerFast:
-    needed = ("tokenizer.json", "tokenizer_config.json")
-    missing = [name for name in needed if not (directory / name).is_file()]
-    if missing:
-        raise StartupError(f"The NLI model lacks {' and '.join(missing)}; {OVERLAY_HINT}")
-    return load_tokenizer(directory, needs_chat_template=False)
 
 
 def _load_model(directory: Path, config: Any, dtype: str, device: str) -> PreTrainedModel:
