@@ -3,11 +3,18 @@
 Every parser raises ValueError with a predicate ("must be …") that never repeats a secret.
 """
 
+import difflib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Return the end of a sentence that names what a misspelled name is close to, or nothing."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}" if close else ""
 
 
 def integer(low: int, high: int) -> Callable[[str], int]:

@@ -4,16 +4,25 @@ Every field carries its environment name, unit and range, so `Settings.from_env`
 misspelled or out-of-range value by name, and the README's table is generated from this class.
 """
 
-import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from semif_bento.errors import StartupError
+from semif_bento.setting_backends import refuse_mixed_backends
 from semif_bento.setting_secrets import read_backend_key, read_token
-from semif_bento.setting_values import base_urls, file, folder, integer, names, number, one_of
+from semif_bento.setting_values import (
+    base_urls,
+    did_you_mean,
+    file,
+    folder,
+    integer,
+    names,
+    number,
+    one_of,
+)
 
 DEFAULT_MODEL = "Qwen/Qwen3.5-4B"
 DEFAULT_REVISION = "851bf6e806efd8d0a36b00ddf55e13ccb7b8cd0a"
@@ -165,6 +174,12 @@ class Settings:
     backend_timeout_s: float = _setting(
         number(0, 3600), 30.0, "seconds, over 0 to 3600", "Longest time of one call to a server."
     )
+    backend_prime_tokens: int = _setting(
+        integer(0, 1 << 20),
+        0,
+        "tokens, 0 to 1048576",
+        "A shared state of so many tokens or more is sent alone first; 0 for never.",
+    )
     backend_check_s: float = _setting(
         number(0, 3600), 2.0, "seconds, over 0 to 3600", "Time between two looks at a server."
     )
@@ -184,16 +199,15 @@ class Settings:
         given = {k: v.strip() for k, v in environ.items() if k.startswith("SEMIF_") and v.strip()}
         for name in given:
             if name not in known:
-                raise StartupError(f"{name} is not a setting{_did_you_mean(name, list(known))}.")
+                raise StartupError(f"{name} is not a setting{did_you_mean(name, list(known))}.")
         found = {known[name].name: _parse(known[name], name, text) for name, text in given.items()}
-        named = frozenset(found)
+        refuse_mixed_backends(found, NO_MODEL)
         found["api_token"] = read_token(found)
         found["backend_key"] = read_backend_key(found)
         found["revision"] = _revision(found)
         found["cache_dir"] = Path(found.get("cache_dir", "~/.cache/semif-bento")).expanduser()
         settings = cls(**found)
         settings._check_nli()
-        settings._check_backend(named)
         if settings.vram_cap_gib is not None and settings.device != "cuda":
             raise StartupError("SEMIF_VRAM_CAP_GIB caps a CUDA card; it needs SEMIF_DEVICE=cuda.")
         return settings
@@ -220,30 +234,6 @@ class Settings:
         if self.calibration and not self.has_letter_engine:
             raise StartupError("SEMIF_CALIBRATION is the letter engine's, and there is none.")
 
-    def _check_backend(self, named: Iterable[str]) -> None:
-        if not self.is_remote:
-            for name in sorted(named):
-                if name.startswith("backend_"):
-                    raise StartupError(
-                        f"SEMIF_{name.upper()} needs SEMIF_BACKEND=vllm or SEMIF_BACKEND=sglang."
-                    )
-            return
-        for is_wanted, urls, engine in (
-            (self.has_letter_engine, "backend_urls", "SEMIF_MODEL"),
-            (self.nli_model is not None, "backend_nli_urls", "SEMIF_NLI_MODEL"),
-        ):
-            if is_wanted and not getattr(self, urls):
-                raise StartupError(
-                    f"SEMIF_BACKEND={self.backend} needs SEMIF_{urls.upper()} for {engine}."
-                )
-            if getattr(self, urls) and not is_wanted:
-                raise StartupError(f"SEMIF_{urls.upper()} needs {engine}.")
-        if self.vram_cap_gib is not None:
-            raise StartupError(
-                "SEMIF_VRAM_CAP_GIB caps this process, which needs no card with "
-                f"SEMIF_BACKEND={self.backend}; cap the servers themselves."
-            )
-
 
 def variable(setting: "Field[Any]") -> str:
     """Return the environment name of a field of `Settings`."""
@@ -259,11 +249,6 @@ def settings_table() -> str:
             f"| `{variable(f)}` | {f.metadata['shape']} | {default} | {f.metadata['help']} |"
         )
     return "\n".join(lines)
-
-
-def _did_you_mean(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}" if close else ""
 
 
 def _parse(setting: "Field[Any]", name: str, text: str) -> Any:

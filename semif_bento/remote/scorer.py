@@ -31,6 +31,8 @@ class RemoteScorer:
     Args:
         engine: the engine and its version, as answers name it.
         model: the name that the servers serve the model by.
+        prime_tokens: a state that several decisions share is sent alone first when it has so many
+            tokens or more; 0 for never.
         status: what the whole process reports.
     """
 
@@ -44,6 +46,7 @@ class RemoteScorer:
         dialect: Dialect,
         fleet: Fleet,
         loop: BackgroundLoop,
+        prime_tokens: int,
         status: Callable[[], ScorerStatus],
     ) -> None:
         self.identity = identity
@@ -56,7 +59,7 @@ class RemoteScorer:
         self.serving_config = f"remote-{dialect.name}-v1"
         self.status = status
         self._model, self._encoder, self._dialect = model, encoder, dialect
-        self._fleet, self._loop = fleet, loop
+        self._fleet, self._loop, self._prime_tokens = fleet, loop, prime_tokens
 
     def direct(self, request: ScoreRequest, caller: Caller | None = None) -> DirectOutcome:
         """Score the only decision of `request` by one call.
@@ -86,13 +89,19 @@ class RemoteScorer:
     def shared(self, request: ScoreRequest, caller: Caller | None = None) -> SharedOutcome:
         """Score every decision of `request` by one call; the engine shares what they share.
 
+        Before it, a state that is worth it is sent alone, so that the engine has it when the
+        decisions come.
+
         Raises:
             The same as `direct`.
         """
         started = time.perf_counter()
         encoded = self._encoder.encode(request)
-        asked_at = time.perf_counter()
-        readings = self._ask(encoded, caller or Caller())
+        encoded_at = time.perf_counter()
+        caller = caller or Caller()
+        is_primed = self._prime(encoded, caller)
+        primed_at = time.perf_counter()
+        readings = self._ask(encoded, caller)
         ended = time.perf_counter()
         prefix_tokens = len(encoded.prefix_ids)
         suffix_tokens = sum(len(decision.suffix_ids) for decision in encoded.decisions)
@@ -102,31 +111,49 @@ class RemoteScorer:
             ),
             timing=SharedTiming(
                 total_seconds=ended - started,
-                encode_seconds=asked_at - started,
+                encode_seconds=encoded_at - started,
                 prefix_tokens=prefix_tokens,
-                prefill_seconds=0.0,  # the engine does not tell it apart
+                # Without a call of its own, the engine does not tell it apart.
+                prefill_seconds=primed_at - encoded_at if is_primed else 0.0,
                 replicate_seconds=0.0,
-                suffix_forward_seconds=ended - asked_at,
+                suffix_forward_seconds=ended - primed_at,
                 batch_size=len(request.decisions),
                 true_suffix_tokens=suffix_tokens,
                 padded_suffix_tokens=suffix_tokens,
-                branch_groups=1,
+                branch_groups=2 if is_primed else 1,
                 cache_hit=_is_hit(readings, prefix_tokens),
             ),
             serving_config=self.serving_config,
             readout=self.readout,
         )
 
+    def _prime(self, encoded: EncodedRequest, caller: Caller) -> bool:
+        """Send the state alone where that is wanted; tell whether it was."""
+        tokens, limit = len(encoded.prefix_ids), self._prime_tokens
+        if not limit or tokens < limit or len(encoded.decisions) == 1:
+            return False
+        slot_ids = encoded.decisions[0].slot_ids[:1]  # whatever is asked, the state is read
+        self._call(encoded, [encoded.prefix_ids], slot_ids, caller)
+        return True
+
     def _ask(self, encoded: EncodedRequest, caller: Caller) -> tuple[Reading, ...]:
         """Return a reading for every decision, of the widest one's slots."""
-        count = len(encoded.decisions)
-        prompts = [encoded.whole(index) for index in range(count)]
-        slot_ids = _widest(encoded.decisions)
+        prompts = [encoded.whole(index) for index in range(len(encoded.decisions))]
+        return self._call(encoded, prompts, _widest(encoded.decisions), caller)
+
+    def _call(
+        self,
+        encoded: EncodedRequest,
+        prompts: Sequence[Sequence[int]],
+        slot_ids: Sequence[int],
+        caller: Caller,
+    ) -> tuple[Reading, ...]:
+        """Ask the state's server for the slots after every prompt."""
         ask = self._dialect.ask_scores(self._model, prompts, slot_ids)
         work = self._fleet.ask(
             encoded.cache_key(),
             ask,
-            lambda answer: self._dialect.read_scores(answer, count, slot_ids),
+            lambda answer: self._dialect.read_scores(answer, len(prompts), slot_ids),
         )
         return self._loop.run(work, caller)
 

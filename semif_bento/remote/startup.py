@@ -131,6 +131,7 @@ def _open_letter(opening: Opening) -> RemoteScorer:
         dialect=dialect,
         fleet=opening.letter,
         loop=opening.loop,
+        prime_tokens=settings.backend_prime_tokens,
         status=opening.status,
     )
 

@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 MODEL = "served-name"
 KEY = "engine-key-0123456789"
-SCORE_PATHS = ("/v1/completions", "/generate")
+SCORE_PATHS = ("/v1/completions", "/generate", "/classify")
 
 Compute = Callable[[Sequence[Sequence[int]], Sequence[int]], list[list[Any]]]
 """Prompts and ids to one row of log-probabilities a prompt."""
@@ -44,6 +44,7 @@ class ScriptedEngine:
     def __init__(self, dialect: str, tokenizer: PreTrainedTokenizerFast) -> None:
         self.dialect, self.tokenizer = dialect, tokenizer
         self.compute: Compute = made_up
+        self.classify: Callable[[list[list[int]]], list[Any]] = lambda inputs: []
         self.models: list[dict[str, Any]] = [{"id": MODEL, "max_model_len": 4096}]
         self.version = "9.9.9"
         self.key = ""
@@ -152,7 +153,8 @@ class ScriptedEngine:
             return None
         if self.refuse is not None:
             return self.refuse
-        told = self._vllm(asked) if path == "/v1/completions" else self._sglang(asked)
+        answers = {"/v1/completions": self._vllm, "/generate": self._sglang}
+        told = answers.get(path, self._classes)(asked)
         return _json(200, self.spoil(told) if self.spoil else told)
 
     def _vllm(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -188,6 +190,14 @@ class ScriptedEngine:
                 asked["input_ids"], self.compute(asked["input_ids"], ids), strict=True
             )
         ]
+
+    def _classes(self, asked: dict[str, Any]) -> Any:
+        if self.dialect == "sglang":
+            rows = self.classify(asked["input_ids"])
+            return [{"embedding": row, "meta_info": {}} for row in rows]
+        assert asked["use_activation"] is False
+        rows = self.classify(asked["input"])
+        return {"data": [{"index": i, "label": "x", "probs": row} for i, row in enumerate(rows)]}
 
 
 def _json(status: int, body: object) -> Answer:

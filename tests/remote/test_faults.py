@@ -301,6 +301,28 @@ def test_a_states_decisions_travel_in_one_call(engines, gateway):
     assert len(call.get("prompt") or call["input_ids"]) == 21
 
 
+def test_a_state_that_is_worth_it_is_sent_alone_first_and_to_the_same_server(engines, gateway):
+    backend = gateway(*engines, backend_prime_tokens=500)
+    home, other = home_of(engines, backend, "x" * 400)
+    before = asked((home, other))
+    outcome = decide_shared(backend, "x" * 400)
+    assert asked((home, other)) == [before[0] + 2, before[1]]
+    first, second = (call.get("prompt") or call["input_ids"] for call in home.calls[-2:])
+    assert len(first) == 1
+    assert all(prompt[: len(first[0])] == first[0] for prompt in second)
+    assert len(first[0]) == outcome.timing.prefix_tokens
+    assert (outcome.timing.branch_groups, outcome.timing.prefill_seconds > 0) == (2, True)
+
+
+def test_a_short_state_or_a_lone_decision_is_not_sent_twice(engines, gateway):
+    backend = gateway(*engines, backend_prime_tokens=500)
+    before = sum(asked(engines))
+    decide_shared(backend, "short")
+    decide_shared(backend, "x" * 400, decisions=1)
+    decide(backend, "x" * 400)
+    assert sum(asked(engines)) == before + 3
+
+
 def test_a_server_is_never_asked_more_at_once_than_its_places(engines, gateway):
     backend = gateway(*engines, backend_concurrency=2)
     assert backend.slots == 4
