@@ -74,9 +74,9 @@ class SemIf:
             ):
                 if engine:
                     fitted.require_model(engine.identity.source, engine.identity.revision)
-        self.nli = NliAnswers(settings, nli_table, self.desk)
-        self.answers = Answers(settings, table, self.desk, self.nli)
-        self.systemone = SystemOne.over(self.desk, table, settings.model_aliases, self.nli)
+            self.nli = NliAnswers(settings, nli_table, self.desk)
+            self.answers = Answers(settings, table, self.desk, self.nli)
+            self.systemone = SystemOne.over(self.desk, table, settings.model_aliases, self.nli)
 
     @bentoml.on_shutdown
     def close(self) -> None:

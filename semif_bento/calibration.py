@@ -20,6 +20,8 @@ from semif_bento.protocol import PROMPT_VERSION, softmax
 ENGINE, NLI_ENGINE = "letter", "nli"
 """What a temperature divides: logits of option letters, or logs of entailment probabilities."""
 VARIABLES = {ENGINE: "SEMIF_CALIBRATION", NLI_ENGINE: "SEMIF_NLI_CALIBRATION"}
+VERSIONS = {ENGINE: PROMPT_VERSION, NLI_ENGINE: HYPOTHESIS_VERSION}
+"""The version of a prompt that an engine's temperatures bind to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +176,7 @@ def _provenance(workload: str, entry: dict[str, Any], engine: str) -> Provenance
         raise StartupError(
             f"{variable}: {workload!r} must hold `temperature` and a whole `provenance`."
         )
-    version = PROMPT_VERSION if engine == ENGINE else HYPOTHESIS_VERSION
-    for name, ours in (("engine", engine), ("prompt_version", version)):
+    for name, ours in (("engine", engine), ("prompt_version", VERSIONS[engine])):
         if found[name] != ours:
             raise StartupError(
                 f"{variable}: {workload!r} was fitted for {name} {found[name]!r}, this is {ours!r}."

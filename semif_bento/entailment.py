@@ -181,8 +181,7 @@ def render_hypothesis(question: str, label: str, criterion: str) -> str:
 
 def render_pair(template: str, pair: Pair) -> str:
     """Return the text that the model reads; braces in either part are text."""
-    before, rest = template.split("{premise}")
-    between, after = rest.split("{hypothesis}")
+    before, between, after = _parts(template)
     return f"{before}{pair.premise.strip()}{between}{pair.hypothesis.strip()}{after}"
 
 
@@ -204,5 +203,21 @@ def decision_sha256(template: str, pairs: Sequence[Pair]) -> str:
     It is the SHA-256 of the pairs' own hex SHA-256 (of their text in UTF-8), joined in the order
     of the options.
     """
-    digests = (hashlib.sha256(render_pair(template, pair).encode()).hexdigest() for pair in pairs)
+    before, between, after = _parts(template)
+    begun: dict[str, hashlib._Hash] = {}  # a premise may be long, and its pairs many
+    digests = []
+    for pair in pairs:
+        if pair.premise not in begun:
+            opening = f"{before}{pair.premise.strip()}{between}"
+            begun[pair.premise] = hashlib.sha256(opening.encode())
+        digest = begun[pair.premise].copy()
+        digest.update(f"{pair.hypothesis.strip()}{after}".encode())
+        digests.append(digest.hexdigest())
     return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def _parts(template: str) -> tuple[str, str, str]:
+    """Return what stands before the premise, between premise and hypothesis, and after it."""
+    before, rest = template.split("{premise}")
+    between, after = rest.split("{hypothesis}")
+    return before, between, after

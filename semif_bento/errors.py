@@ -136,7 +136,7 @@ class InvalidShape(InvalidRequest):
 
 
 class PromptTooLong(InvalidRequest):
-    """A prompt, or a request as a whole, is over its token limit."""
+    """A prompt is over its token limit, or a request over its own, of tokens or of pairs."""
 
 
 class Overloaded(RequestError):

@@ -130,7 +130,10 @@ class Settings:
         "model itself.",
     )
     max_pairs: int = _setting(
-        integer(1, 1 << 16), 1024, "1 to 65536", "Most inputs of a `/classify` request."
+        integer(1, 1 << 16),
+        1024,
+        "1 to 65536",
+        "Most pairs that a request makes for the NLI engine.",
     )
     calibration: Path | None = _setting(file, None, "path", "JSON file `{workload: temperature}`.")
     nli_calibration: Path | None = _setting(

@@ -63,6 +63,24 @@ def test_other_variables_and_empty_values_count_as_not_set():
         ("SEMIF_REVISION", "main", "SEMIF_REVISION must be the 40-hex commit"),
         ("SEMIF_MODEL", "some/model", "SEMIF_REVISION must be the 40-hex commit"),
         ("SEMIF_MODEL", "weights.gguf", "SEMIF_REVISION is required for a local SEMIF_MODEL"),
+        ("SEMIF_MODEL", "none", "SEMIF_MODEL=none leaves nothing to serve; set SEMIF_NLI_MODEL."),
+        ("SEMIF_MAX_PAIRS", "0", "SEMIF_MAX_PAIRS must be from 1 to 65536, not 0."),
+        ("SEMIF_MAX_PAIRS", "65537", "SEMIF_MAX_PAIRS must be from 1 to 65536, not 65537."),
+        ("SEMIF_MAX_PAIRS", "1.5", "SEMIF_MAX_PAIRS must be a whole number from 1 to 65536."),
+        ("SEMIF_NLI_MODEL", "some/model", "SEMIF_NLI_REVISION must be the 40-hex commit of the"),
+        ("SEMIF_NLI_MODEL", "checkpoint", "SEMIF_NLI_REVISION is required for a local SEMIF_NLI_"),
+        (
+            "SEMIF_NLI_MODELS",
+            "x",
+            "SEMIF_NLI_MODELS is not a setting; did you mean SEMIF_NLI_MODEL",
+        ),
+        ("SEMIF_NLI_DTYPE", "half", "SEMIF_NLI_DTYPE must be one of bfloat16, float16, float32"),
+        ("SEMIF_NLI_CALIBRATION", "no/such", "SEMIF_NLI_CALIBRATION must name a readable file."),
+        ("SEMIF_NLI_REVISION", "r1", "SEMIF_NLI_REVISION is set, SEMIF_NLI_MODEL is not."),
+        ("SEMIF_NLI_SUBFOLDER", "a", "SEMIF_NLI_SUBFOLDER is set, SEMIF_NLI_MODEL is not."),
+        ("SEMIF_NLI_SUBFOLDER", "../a", "SEMIF_NLI_SUBFOLDER must be a relative path"),
+        ("SEMIF_NLI_SUBFOLDER", "/a", "SEMIF_NLI_SUBFOLDER must be a relative path"),
+        ("SEMIF_NLI_SUBFOLDER", "a//b", "SEMIF_NLI_SUBFOLDER must be a relative path"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(name, text, message):
@@ -112,6 +130,48 @@ def test_each_kind_of_source_takes_its_kind_of_revision():
     assert read(SEMIF_MODEL="some/model", SEMIF_REVISION=REVISION).revision == REVISION
     assert read(SEMIF_MODEL="weights.gguf", SEMIF_REVISION="mine").revision == "mine"
     assert read(SEMIF_MODEL="package:dist/file.gguf").revision is None
+
+
+def test_without_an_nli_model_there_is_none():
+    settings = read()
+    assert settings.nli_model is None
+    assert settings.has_letter_engine
+    assert (settings.nli_dtype, settings.max_pairs) == ("bfloat16", 1024)
+
+
+def test_an_nli_model_takes_its_own_revision_folder_and_type(tmp_path):
+    table = tmp_path / "table"
+    table.touch()
+    settings = read(
+        SEMIF_NLI_MODEL="some/model",
+        SEMIF_NLI_REVISION=REVISION,
+        SEMIF_NLI_SUBFOLDER="a/b",
+        SEMIF_NLI_DTYPE="float32",
+        SEMIF_NLI_CALIBRATION=str(table),
+        SEMIF_MAX_PAIRS="7",
+    )
+    assert (settings.nli_model, settings.nli_revision) == ("some/model", REVISION)
+    assert (settings.nli_subfolder, settings.nli_dtype) == ("a/b", "float32")
+    assert (settings.nli_calibration, settings.max_pairs) == (table, 7)
+    assert (settings.model, settings.dtype) == (DEFAULT_MODEL, "bfloat16")
+
+
+@pytest.mark.parametrize("model", ["package:dist/folder", "checkpoint"])
+def test_an_nli_model_on_this_disk_takes_any_revision_and_a_package_none(model):
+    assert read(SEMIF_NLI_MODEL=model, SEMIF_NLI_REVISION="mine").nli_revision == "mine"
+    if model.startswith("package:"):
+        assert read(SEMIF_NLI_MODEL=model).nli_revision is None
+
+
+def test_none_leaves_the_letter_engine_out_and_needs_no_revision(tmp_path):
+    nli = {"SEMIF_NLI_MODEL": "checkpoint", "SEMIF_NLI_REVISION": "r1"}
+    settings = read(SEMIF_MODEL="none", **nli)
+    assert not settings.has_letter_engine
+    assert settings.revision is None
+    table = tmp_path / "table"
+    table.touch()
+    message = refusal(SEMIF_MODEL="none", SEMIF_CALIBRATION=str(table), **nli)
+    assert message == "SEMIF_CALIBRATION is the letter engine's, and there is none."
 
 
 def test_the_table_has_a_row_for_every_setting():

@@ -22,6 +22,7 @@ _ERRORS: tuple[type[errors.RequestError], ...] = (
     errors.UsageError,
     errors.Unauthorized,
     errors.TokenMissing,
+    errors.NotFound,
     errors.RequestTooLarge,
     errors.UnsupportedMedia,
     errors.InvalidRequest,
@@ -32,6 +33,7 @@ _ERRORS: tuple[type[errors.RequestError], ...] = (
 )
 _OF_TOKENS = (errors.Unauthorized, errors.TokenMissing)
 _OF_SYSTEMONE = (errors.UsageError,)
+_OF_ENGINES = (errors.NotFound,)
 _ERROR_SCHEMA: Document = {
     "type": "object",
     "required": ["error"],
@@ -138,6 +140,7 @@ def _refusals(path: str) -> Document:
         if (route.body or kind in _OF_TOKENS)
         and not (route.is_open and kind in _OF_TOKENS)
         and (as_systemone or kind not in _OF_SYSTEMONE)
+        and (route.needs_engine or kind not in _OF_ENGINES)
     ]
     statuses = {render(kind(""), as_systemone=as_systemone)[0]: kind.code for kind in kinds}
     return {

@@ -24,7 +24,8 @@ class Route:
     """One path: what it is for, its methods, whether it is open to all, its two bodies' models.
 
     `check` turns a parsed body into `body` or raises an InvalidRequest or a UsageError;
-    `encodings` are the content encodings that a body may come in.
+    `encodings` are the content encodings that a body may come in; a route that `needs_engine` is
+    not found where that engine is absent.
     """
 
     summary: str
@@ -34,6 +35,7 @@ class Route:
     answer: type[BaseModel] | None = None
     check: Callable[[type[BaseModel], object], BaseModel] = complaints.check
     encodings: tuple[str, ...] = (IDENTITY,)
+    needs_engine: bool = False
 
 
 PROBES = ("/livez", "/readyz", "/healthz")
@@ -48,16 +50,25 @@ ROUTES: dict[str, Route] = {
     ),
     **{path: Route("Probe", _READ, is_open=True) for path in PROBES},
     "/decide": Route(
-        "One decision over one state", ("POST",), body=DecideRequest, answer=DecisionResult
+        "One decision over one state",
+        ("POST",),
+        body=DecideRequest,
+        answer=DecisionResult,
+        needs_engine=True,
     ),
     "/decide/shared": Route(
-        "Many decisions over one state", ("POST",), body=SharedRequest, answer=SharedResponse
+        "Many decisions over one state",
+        ("POST",),
+        body=SharedRequest,
+        answer=SharedResponse,
+        needs_engine=True,
     ),
     "/classify": Route(
         "Contradiction, entailment, neutral: logits of pairs",
         ("POST",),
         body=ClassifyRequest,
         answer=ClassifyAnswer,
+        needs_engine=True,
     ),
     "/v1/systemone": Route(
         "System One: questions over one state",

@@ -7,7 +7,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semif_bento.cli.examined import open_target, require_packages
+from semif_bento.calibration import ENGINE, VARIABLES
+from semif_bento.cli.examined import open_subject, require_packages
 from semif_bento.cli.table import render_table
 
 if TYPE_CHECKING:
@@ -32,18 +33,21 @@ def run(args: argparse.Namespace) -> int:
     from semif_bento.evidence.temperature import evaluate
 
     file = read_rows(args.data or bundled_rows(), labelled=True)
-    directory: Path = args.out or Path(f"calibration-{args.workload}")
-    target = open_target(args)
-    model = target.scorer.identity
-    with Journal(directory / JOURNAL, model) as journal:
-        scored = score_rows(target.scorer, file.rows, "scoring", journal)
+    folder = "calibration" if args.engine == ENGINE else f"calibration-{args.engine}"
+    directory: Path = args.out or Path(f"{folder}-{args.workload}")
+    subject = open_subject(args)
+    model = subject.scorer.identity
+    with Journal(directory / JOURNAL, model, subject.prompt_version) as journal:
+        scored = score_rows(subject.scorer, file.rows, "scoring", journal)
     answers = fitting.to_answers(scored)
-    doubts = fitting.find_doubts(scored, answers)
+    doubts = fitting.find_doubts(scored, answers, subject.engine)
     evaluation = evaluate(answers, args.seed)
     doubts += fitting.find_faults(evaluation)
-    provenance = fitting.to_provenance(evaluation, answers, model, file.sha256)
+    provenance = fitting.to_provenance(evaluation, answers, model, file.sha256, subject.engine)
     report = calibration_report.CalibrationReport(
         workload=args.workload,
+        engine=subject.engine,
+        prompt_version=subject.prompt_version,
         model=model,
         data_sha256=file.sha256,
         rows=provenance.rows,
@@ -61,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     table: Path = args.table or directory / TABLE
     fitting.write_table(table, args.workload, evaluation.temperature, provenance)
-    print(f"{table} holds {args.workload!r} now; SEMIF_CALIBRATION reads it.")
+    print(f"{table} holds {args.workload!r} now; {VARIABLES[subject.engine]} reads it.")
     return 0
 
 

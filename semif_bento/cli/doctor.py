@@ -10,16 +10,21 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import semif_bento
-from semif_bento.calibration import load_calibration
+from semif_bento.calibration import NLI_ENGINE, load_calibration
 from semif_bento.cli.environment import TOKEN, Environment, read_environment
 from semif_bento.cli.snapshot import verify_snapshot
 from semif_bento.cli.table import render_table
+from semif_bento.entailment import LABELS, template_version
 from semif_bento.errors import StartupError
 from semif_bento.protocol import LETTERS
 from semif_bento.settings import Settings, variable
+
+if TYPE_CHECKING:
+    from semif_bento.engine.sources import ModelSource
 
 DEFAULT = "default"
 SECRETS = (TOKEN, "SEMIF_BACKEND_KEY")
@@ -77,20 +82,30 @@ def examine(environment: Environment) -> Report:
     except StartupError as exc:
         report.reasons.append(f"settings: {exc}")
         return report
-    report.add("calibration", lambda: _calibration(settings))
     if settings.is_remote:
         report.add("servers", lambda: _servers(settings))
     else:
-        report.add("device", lambda: _device(settings))
-        report.add("model", lambda: _model(settings))
-        report.add("slots", lambda: _slots(settings))
-        report.add("memory", lambda: _memory(settings))
+        _add_engines(report, settings)
+    if settings.has_letter_engine:
+        report.add("calibration", lambda: _calibration(settings))
+    if settings.nli_model:
+        report.add("nli calibration", lambda: _nli_calibration(settings))
     if not environment.has_token():
         report.reasons.append(
             "settings: SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE is required; only "
             "`semif-bento serve` makes a token by itself."
         )
     return report
+
+
+def _add_engines(report: Report, settings: Settings) -> None:
+    report.add("device", lambda: _device(settings))
+    if settings.has_letter_engine:
+        report.add("model", lambda: _model(settings))
+        report.add("slots", lambda: _slots(settings))
+    if settings.nli_model:
+        report.add("nli model", lambda: _nli_model(settings))
+    report.add("memory", lambda: _memory(settings))
 
 
 def _setting_lines(environment: Environment) -> list[SettingLine]:
@@ -111,6 +126,14 @@ def _calibration(settings: Settings) -> dict[str, Any]:
     table = load_calibration(settings.calibration)
     if settings.revision is not None:  # a package's own is known once it is loaded
         table.require_model(settings.model, settings.revision)
+    return {"workloads": table.workloads}
+
+
+def _nli_calibration(settings: Settings) -> dict[str, Any]:
+    table = load_calibration(settings.nli_calibration, NLI_ENGINE)
+    if settings.nli_revision is not None and settings.nli_model:
+        folder = f"/{settings.nli_subfolder}" if settings.nli_subfolder else ""
+        table.require_model(f"{settings.nli_model}{folder}", settings.nli_revision)
     return {"workloads": table.workloads}
 
 
@@ -137,15 +160,42 @@ def _model(settings: Settings) -> dict[str, Any]:
     from semif_bento.engine.sources import locate
 
     source = locate(settings.model, settings.revision)
-    facts = {"kind": source.kind, "revision": source.revision, "path": str(source.path)}
     if source.kind == "gguf":
-        return {**facts, "files": 1, "gib": round(source.path.stat().st_size / 2**30, 3)}
-    reports = verify_snapshot(source.path, with_hashes=False)
+        return {**_place(source), "files": 1, "gib": round(source.path.stat().st_size / 2**30, 3)}
+    return {**_place(source), **_files(source.path)}
+
+
+def _nli_model(settings: Settings) -> dict[str, Any]:
+    from semif_bento.engine.nli.template import read_configuration
+    from semif_bento.engine.sources import locate_nli
+
+    source = locate_nli(settings)
+    _, template = read_configuration(source.path)  # first: it says where a tokenizer comes from
+    return {
+        **_place(source),
+        **_files(source.path),
+        "dtype": settings.nli_dtype,
+        "labels": list(LABELS),
+        "template": template_version(template),
+    }
+
+
+def _place(source: "ModelSource") -> dict[str, Any]:
+    return {"kind": source.kind, "revision": source.revision, "path": str(source.path)}
+
+
+def _files(directory: Path) -> dict[str, Any]:
+    """Count a directory's files, once all that it must hold is there and whole.
+
+    Raises:
+        StartupError: a file is missing or not what it must be.
+    """
+    reports = verify_snapshot(directory, with_hashes=False)
     faults = [f"{report.name} ({report.fault})" for report in reports if report.fault]
     if faults:
-        raise StartupError(f"{source.path} is not whole: {', '.join(faults)}.")
+        raise StartupError(f"{directory} is not whole: {', '.join(faults)}.")
     total_bytes = sum(report.size_bytes for report in reports)
-    return {**facts, "files": len(reports), "gib": round(total_bytes / 2**30, 3)}
+    return {"files": len(reports), "gib": round(total_bytes / 2**30, 3)}
 
 
 def _slots(settings: Settings) -> dict[str, Any]:
@@ -166,14 +216,16 @@ def _servers(settings: Settings) -> dict[str, Any]:
 
     backend = open_backend(settings)
     try:
-        scorer = backend.require_letter()
-        return {
-            "engine": scorer.identity.device,
-            "servers": [server.name for server in scorer.status().servers],
+        facts: dict[str, Any] = {
+            "servers": [server.name for server in backend.status().servers],
             "calls_at_once": backend.slots,
-            "slots": scorer.slot_count,
-            "wide_slots": scorer.wide_slot_count,
         }
+        if letter := backend.letter:
+            slots = {"slots": letter.slot_count, "wide_slots": letter.wide_slot_count}
+            facts |= {"letters": letter.identity.device, **slots}
+        if backend.nli:
+            facts["entailment"] = backend.nli.identity.device
+        return facts
     finally:
         backend.close()
 

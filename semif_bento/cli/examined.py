@@ -9,12 +9,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semif_bento.calibration import ENGINE
 from semif_bento.cli.environment import TOKEN, TOKEN_FILE, read_environment
 from semif_bento.cli.server import project_root
 from semif_bento.errors import EvidenceError
 from semif_bento.settings import Settings
 
 if TYPE_CHECKING:
+    from semif_bento.evidence.subject import Subject
     from semif_bento.evidence.target import Target
 
 EXAMINED = {
@@ -61,6 +63,26 @@ def open_target(args: argparse.Namespace) -> "Target":
         )
     print(f"loading {settings.model} on {settings.device} in {settings.dtype}", flush=True)
     return open_local(settings)
+
+
+def open_subject(args: argparse.Namespace) -> "Subject":
+    """Reach or load the engine that `--engine` names.
+
+    Raises:
+        StartupError: a setting is wrong, or the model does not load.
+        EvidenceError: as `open_target` raises it, or there is no NLI engine to ask.
+    """
+    from semif_bento.evidence.subject import letter_subject, open_nli_local, open_nli_service
+
+    if args.engine == ENGINE:
+        return letter_subject(open_target(args))
+    if args.url:
+        return open_nli_service(args.url, _read_token(args.token_file))
+    settings = read_environment(os.environ, args.env_file).with_token().settings()
+    if settings.nli_model is None:
+        raise EvidenceError("--engine nli needs SEMIF_NLI_MODEL, or the --url of a service.")
+    print(f"loading {settings.nli_model} on {settings.device} in {settings.nli_dtype}", flush=True)
+    return open_nli_local(settings)
 
 
 def read_settings(args: argparse.Namespace) -> Settings:

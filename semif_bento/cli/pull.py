@@ -1,4 +1,4 @@
-"""`semif-bento pull`: fill the Hugging Face cache with the pinned model and verify every file.
+"""`semif-bento pull`: fill the Hugging Face cache with the pinned models and verify every file.
 
 Knows nothing of what is in the files; the only command that uses the network. A connection that
 breaks is resumed within a file; a pull that is ended keeps its whole files and drops the others.
@@ -6,51 +6,94 @@ breaks is resumed within a file; a pull that is ended keeps its whole files and 
 
 import argparse
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from semif_bento.cli.environment import read_environment
-from semif_bento.cli.snapshot import FileReport, verify_snapshot
+from semif_bento.cli.snapshot import TOKENIZER_FILES, FileReport, verify_snapshot
 from semif_bento.errors import StartupError
-from semif_bento.settings import is_hub_id
+from semif_bento.settings import Settings, is_hub_id
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A model on the hub that the settings name; its files may lie in a sub-folder."""
+
+    model: str
+    revision: str
+    subfolder: str | None = None
 
 
 def run(args: argparse.Namespace) -> int:
     """Download what is missing, verify all of it, and download again what was damaged.
 
+    Every configured model that is a hub id is pulled, the NLI model after the letter model.
+
     Raises:
-        StartupError: the model is no hub id, the hub cannot be reached or does not have it, or a
+        StartupError: no model is a hub id, the hub cannot be reached or does not have it, or a
             file is still missing or damaged after its second download.
     """
     settings = read_environment(os.environ, args.env_file).with_token().settings()
-    if not is_hub_id(settings.model) or settings.revision is None:
-        raise StartupError(f"{settings.model} lies on this disk already; only a hub id is pulled.")
-    print(f"pulling {settings.model} at {settings.revision}", flush=True)
-    directory = _download(settings.model, settings.revision)
-    reports = _verify(directory)
-    if any(report.fault for report in reports):
-        _drop_damaged(directory, reports)
-        reports = _verify(_download(settings.model, settings.revision))
-    faults = [f"{report.name}: {report.fault}" for report in reports if report.fault]
-    if faults:
-        raise StartupError(f"{len(faults)} files are not right ({faults[0]}).")
-    total_gib = sum(report.size_bytes for report in reports) / 2**30
-    print(f"verified {len(reports)} files, {total_gib:.2f} GiB, in {directory}")
+    wanted = list(_wanted(settings))
+    if not wanted:
+        named = " and ".join(filter(None, (settings.model, settings.nli_model)))
+        raise StartupError(f"{named} lies on this disk already; only a hub id is pulled.")
+    for one in wanted:
+        _pull(one)
     return 0
 
 
-def _download(model: str, revision: str) -> Path:
+def _wanted(settings: Settings) -> Iterator[_Wanted]:
+    if settings.has_letter_engine and is_hub_id(settings.model) and settings.revision:
+        yield _Wanted(settings.model, settings.revision)
+    if settings.nli_model and is_hub_id(settings.nli_model) and settings.nli_revision:
+        yield _Wanted(settings.nli_model, settings.nli_revision, settings.nli_subfolder)
+
+
+def _pull(wanted: _Wanted) -> None:
+    folder = f", folder {wanted.subfolder}" if wanted.subfolder else ""
+    print(f"pulling {wanted.model} at {wanted.revision}{folder}", flush=True)
+    directory = _download(wanted)
+    reports = _verify(directory)
+    if any(report.fault for report in reports):
+        _drop_damaged(directory, reports)
+        reports = _verify(_download(wanted))
+    faults = [f"{report.name}: {report.fault}" for report in reports if report.fault]
+    if faults:
+        raise StartupError(f"{len(faults)} files are not right ({faults[0]}).{_hint(reports)}")
+    total_gib = sum(report.size_bytes for report in reports) / 2**30
+    print(f"verified {len(reports)} files, {total_gib:.2f} GiB, in {directory}")
+
+
+def _hint(reports: list[FileReport]) -> str:
+    """Return what helps when all that was published has arrived, and that is too little."""
+    lacking = {report.name for report in reports if report.fault}
+    if lacking <= set(TOKENIZER_FILES):
+        return " `semif-bento overlay` takes a tokenizer from the base model."
+    return ""
+
+
+def _download(wanted: _Wanted) -> Path:
+    """Return the directory of the model's files, all of which have arrived."""
     import httpx2
     from huggingface_hub import constants, snapshot_download
 
-    from semif_bento.engine.sources import MODEL_FILES, OTHER_FILES
+    from semif_bento.engine.sources import model_patterns
 
     if constants.HF_HUB_OFFLINE:
         raise StartupError("HF_HUB_OFFLINE is set, which forbids downloads; unset it to pull.")
-    patterns = {"allow_patterns": list(MODEL_FILES), "ignore_patterns": list(OTHER_FILES)}
+    allowed, ignored = model_patterns(wanted.subfolder)
     try:
-        return Path(snapshot_download(model, revision=revision, **patterns))
+        path = snapshot_download(
+            wanted.model,
+            revision=wanted.revision,
+            allow_patterns=allowed,
+            ignore_patterns=ignored,
+        )
     except (OSError, httpx2.HTTPError) as exc:
-        raise StartupError(_explain(exc, model, revision)) from exc
+        raise StartupError(_explain(exc, wanted.model, wanted.revision)) from exc
+    return Path(path) / (wanted.subfolder or "")
 
 
 def _explain(exc: Exception, model: str, revision: str) -> str:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-REQUIRED = ("config.json", "tokenizer.json", "tokenizer_config.json")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+REQUIRED = ("config.json", *TOKENIZER_FILES)
 INDEX = "model.safetensors.index.json"
 CHUNK_BYTES = 1 << 22
 
@@ -45,7 +46,9 @@ def verify_snapshot(
         One report a file in alphabetical order, missing files among them.
     """
     present = {path.name: path for path in sorted(directory.glob("*")) if not path.is_dir()}
-    reports = {name: _check(path, on_bytes, with_hashes) for name, path in present.items()}
+    reports = {
+        name: check_file(path, on_bytes, with_hash=with_hashes) for name, path in present.items()
+    }
     for name in _needed(directory):
         reports.setdefault(name, FileReport(name, 0, "missing"))
     return [reports[name] for name in sorted(reports)]
@@ -64,7 +67,13 @@ def _needed(directory: Path) -> list[str]:
     return [*REQUIRED, *sorted(shards)]
 
 
-def _check(path: Path, on_bytes: Callable[[int], object], with_hashes: bool) -> FileReport:
+def check_file(
+    path: Path,
+    on_bytes: Callable[[int], object] = lambda count: None,
+    *,
+    with_hash: bool = True,
+) -> FileReport:
+    """Check one file as `verify_snapshot` checks each."""
     if not path.is_file():
         return FileReport(path.name, 0, "missing")  # a link into blobs that leads nowhere
     size = path.stat().st_size
@@ -73,7 +82,7 @@ def _check(path: Path, on_bytes: Callable[[int], object], with_hashes: bool) -> 
     if path.suffix == ".json" and not _is_json(path):
         return FileReport(path.name, size, "not JSON")
     blob = path.resolve()
-    claimed = blob.name if with_hashes and blob.parent.name == "blobs" else ""
+    claimed = blob.name if with_hash and blob.parent.name == "blobs" else ""
     if claimed and _digest(blob, claimed, size, on_bytes) != claimed:
         return FileReport(path.name, size, "its hash is not the published one")
     return FileReport(path.name, size)

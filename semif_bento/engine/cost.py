@@ -116,6 +116,10 @@ class CostModel:
         """Return the bytes a prefilled state holds."""
         return self.state_fixed_bytes + self.state_token_bytes * prefix_tokens
 
+    def longest_state(self, available_bytes: int) -> int:
+        """Return the most tokens whose prefilled state takes no more than so many bytes."""
+        return max(0, (available_bytes - self.state_fixed_bytes) // self.state_token_bytes)
+
     def largest_bytes(self, max_tokens: int) -> int:
         """Return what the most demanding legal prompt takes when its branch runs alone."""
         return self.group_bytes([max_tokens], 0) + self.state_bytes(max_tokens)

@@ -10,6 +10,7 @@ import os
 import shutil
 import struct
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,11 @@ from semif_bento.errors import StartupError
 
 logger = logging.getLogger(__name__)
 
-CONVERSION_VERSION = 1
+CONVERSION_VERSION = 2
+"""Raise it when a copy made before must not be loaded again (1: of files that were not whole)."""
+STALE_S = 24 * 3600
+"""Age of a scratch folder that no conversion can be writing to any more."""
+SCRATCH = ".converting-"
 READ_ERRORS = (
     *(OSError, ValueError, KeyError, RuntimeError, ImportError, NotImplementedError),
     struct.error,  # a file that ends within its header
@@ -46,12 +51,28 @@ def converted_directory(file: Path, dtype: str, cache_dir: Path) -> Path:
     logger.info("converting %s to safetensors once; this takes some seconds", file.name)
     try:
         cache_dir.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".converting-", dir=cache_dir) as scratch:
+        _sweep(cache_dir)
+        with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=cache_dir) as scratch:
             _convert(file, dtype, Path(scratch) / "model")
+            _open_to_readers(Path(scratch) / "model")
             _publish(Path(scratch) / "model", target)
     except OSError as exc:
         raise StartupError(f"SEMIF_CACHE_DIR cannot be written: {type(exc).__name__}.") from exc
     return target
+
+
+def _sweep(cache_dir: Path) -> None:
+    """Remove what conversions that were killed have left."""
+    for scratch in cache_dir.glob(f"{SCRATCH}*"):
+        if time.time() - scratch.stat().st_mtime > STALE_S:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _open_to_readers(copy: Path) -> None:
+    """Give the files the permissions that the process gives its folders: other users may serve."""
+    mode = copy.stat().st_mode & 0o666
+    for path in copy.iterdir():
+        path.chmod(mode)
 
 
 def _fingerprint(file: Path) -> str:

@@ -14,7 +14,6 @@ from semif_bento.errors import EvidenceError
 from semif_bento.evidence.diagrams import draw_reliability
 from semif_bento.evidence.metrics import Chance
 from semif_bento.evidence.temperature import Evaluation, Interval
-from semif_bento.protocol import PROMPT_VERSION
 
 REPORT, PAGE, PICTURE = "report.json", "report.md", "reliability.png"
 
@@ -24,6 +23,8 @@ class CalibrationReport:
     """What was fitted, on what, and why it may not be trusted."""
 
     workload: str
+    engine: str
+    prompt_version: str
     model: ModelIdentity
     data_sha256: str
     rows: int
@@ -73,7 +74,7 @@ def write_report(directory: Path, report: CalibrationReport) -> None:
         ("raw, T = 1", evaluation.bins_raw),
         ("out of fold", evaluation.bins_out_of_fold),
     ]
-    machine = {"version": __version__, "prompt_version": PROMPT_VERSION, **asdict(report)}
+    machine = {"version": __version__, **asdict(report)}
     try:
         text = json.dumps(machine, indent=2, ensure_ascii=False)
         (directory / REPORT).write_text(text + "\n", encoding="utf-8")
@@ -97,7 +98,8 @@ def _render(report: CalibrationReport) -> str:
         "Intervals are 95 % percentile bootstrap over groups; the change is resampled in pairs. "
         "Out of fold: each row at a temperature that was fitted without its fold; a group is "
         "never split. ECE: top-label confidence, 15 equal-width bins.",
-        f"Model `{model.source}` at `{model.revision}`, {model.dtype}; prompt `{PROMPT_VERSION}`; "
+        f"Model `{model.source}` at `{model.revision}`, {model.dtype}; engine {report.engine}, "
+        f"prompt `{report.prompt_version}`; "
         f"data SHA-256 `{report.data_sha256}`; seed {report.seed}; semif-bento {__version__}.",
     ]
     if report.slices:

@@ -9,13 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from semif_bento.calibration import ENGINE, Provenance, load_calibration
+from semif_bento.calibration import ENGINE, VERSIONS, Provenance, load_calibration
 from semif_bento.decisions import ModelIdentity
 from semif_bento.errors import EvidenceError, StartupError
 from semif_bento.evidence.metrics import Answers
 from semif_bento.evidence.scoring import ScoredRows
 from semif_bento.evidence.temperature import FOLDS, HIGHEST, LOWEST, Evaluation
-from semif_bento.protocol import PROMPT_VERSION
 
 FEWEST_ROWS = 50
 FEWEST_GROUPS = 4 * FOLDS
@@ -30,8 +29,10 @@ def to_answers(scored: ScoredRows) -> Answers:
     )
 
 
-def find_doubts(scored: ScoredRows, answers: Answers) -> list[str]:
+def find_doubts(scored: ScoredRows, answers: Answers, engine: str = ENGINE) -> list[str]:
     """Return one sentence for each reason not to trust a fit, before anything is fitted.
+
+    Only the letter engine reads in which place an option stands.
 
     Raises:
         EvidenceError: there are fewer groups than folds, so nothing can be measured at all.
@@ -46,7 +47,7 @@ def find_doubts(scored: ScoredRows, answers: Answers) -> list[str]:
         doubts.append(f"Too few groups: {groups}, and {FEWEST_GROUPS} are the least.")
     if len({row.answer for row in scored.rows}) == 1:
         doubts.append("One class only: every row has the same right option.")
-    if len({int(place) for place in answers.right}) == 1:
+    if engine == ENGINE and len({int(place) for place in answers.right}) == 1:
         doubts.append("One place only: the right option always stands at the same letter.")
     if answers.is_right.all():
         doubts.append("Every answer is right: no temperature is low enough for that.")
@@ -68,13 +69,13 @@ def write_table(path: Path, workload: str, temperature: float, provenance: Prove
     """Put a workload into a table file, whole or not at all; other workloads stay as they are.
 
     Raises:
-        EvidenceError: the file is no table, holds a workload of another model, or cannot be
-            written; it is left as it was.
+        EvidenceError: the file is no table, holds a workload of another model or engine, or cannot
+            be written; it is left as it was.
     """
     table: dict[str, Any] = {}
     try:
         if path.exists():
-            others = load_calibration(path)
+            others = load_calibration(path, provenance.engine)
             others.require_model(provenance.model_source, provenance.model_revision)
             table = json.loads(path.read_text(encoding="utf-8"))
         table[workload] = {"temperature": temperature, "provenance": asdict(provenance)}
@@ -89,16 +90,20 @@ def write_table(path: Path, workload: str, temperature: float, provenance: Prove
 
 
 def to_provenance(
-    evaluation: Evaluation, answers: Answers, model: ModelIdentity, data_sha256: str
+    evaluation: Evaluation,
+    answers: Answers,
+    model: ModelIdentity,
+    data_sha256: str,
+    engine: str = ENGINE,
 ) -> Provenance:
     """Return what a table says about a fitted temperature; it holds no date, so that the same
     data and model give the same bytes."""
     return Provenance(
-        engine=ENGINE,
+        engine=engine,
         model_source=model.source,
         model_revision=model.revision,
         dtype=model.dtype,
-        prompt_version=PROMPT_VERSION,
+        prompt_version=VERSIONS[engine],
         data_sha256=data_sha256,
         rows=len(answers),
         groups=len(set(answers.groups.tolist())),

@@ -27,13 +27,16 @@ class Journal:
     Args:
         path: JSONL file, made with its folder when missing.
         model: what answers now; answers of other models stay in the file and are not found.
+        prompt_version: of what it reads now; the same holds.
 
     Raises:
         EvidenceError: the file cannot be written, or is not a journal.
     """
 
-    def __init__(self, path: Path, model: ModelIdentity) -> None:
-        self._model = model
+    def __init__(
+        self, path: Path, model: ModelIdentity, prompt_version: str = PROMPT_VERSION
+    ) -> None:
+        self._model, self._prompt_version = model, prompt_version
         self._answers: dict[Key, Scores] = {}
         try:
             whole_bytes = self._read(path) if path.exists() else 0
@@ -47,15 +50,15 @@ class Journal:
 
     def get(self, row: Row) -> Scores | None:
         """Return this model's answer to a row, if it stands here."""
-        return self._answers.get(_key(row.sha256, self._model, PROMPT_VERSION))
+        return self._answers.get(_key(row.sha256, self._model, self._prompt_version))
 
     def add(self, row: Row, scores: Scores) -> None:
         """Write an answer through to the disk."""
-        self._answers[_key(row.sha256, self._model, PROMPT_VERSION)] = scores
+        self._answers[_key(row.sha256, self._model, self._prompt_version)] = scores
         line = {
             "row_sha256": row.sha256,
             "model": asdict(self._model),
-            "prompt_version": PROMPT_VERSION,
+            "prompt_version": self._prompt_version,
             "id": scores.decision_id,
             "option_ids": scores.option_ids,
             "option_logits": scores.option_logits,

@@ -16,7 +16,7 @@ from semif_bento.api.schema import DecideRequest
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
 from semif_bento.errors import EvidenceError, InvalidRequest
 
-NOT_OF_A_ROW = ("workload", "diagnostics")
+NOT_OF_A_ROW = ("workload", "diagnostics", "engine")
 ROWS_ON_CPU = 16
 """Without a GPU a row takes a second, and the untouched model several."""
 
@@ -70,8 +70,8 @@ class RowFile:
 def read_rows(path: Path, *, labelled: bool) -> RowFile:
     """Read one row a line; blank lines say nothing.
 
-    A line is a POST /decide body without `workload` and `diagnostics`, and may have `answer` (an
-    option's id), `group` (a nonempty string) and `tags` (an object of strings).
+    A line is a POST /decide body without `workload`, `diagnostics` and `engine`, and may have
+    `answer` (an option's id), `group` (a nonempty string) and `tags` (an object of strings).
 
     Args:
         path: a JSONL file in UTF-8.

@@ -22,14 +22,18 @@ from semif_bento.evidence.journal import Journal
 from semif_bento.evidence.rows import Row
 
 
-class Examined(Protocol):
-    """What is asked of a scorer here; `decisions.Scorer` tells what each does and raises."""
+class Answering(Protocol):
+    """What answers rows; `decisions.Scorer` tells what it does and raises."""
 
     identity: ModelIdentity
 
     def direct(self, request: ScoreRequest) -> DirectOutcome:
         """Score the only decision of `request`."""
         ...
+
+
+class Examined(Answering, Protocol):
+    """What is asked of a scorer here; `decisions.Scorer` tells what each does and raises."""
 
     def shared(self, request: ScoreRequest) -> SharedOutcome:
         """Score every decision of `request` over its one state."""
@@ -50,7 +54,7 @@ class ScoredRows:
 
 
 def score_rows(
-    scorer: Examined, rows: Sequence[Row], title: str, journal: Journal | None = None
+    scorer: Answering, rows: Sequence[Row], title: str, journal: Journal | None = None
 ) -> ScoredRows:
     """Score every row by a direct call; a row that stands in the journal is not scored again.
 

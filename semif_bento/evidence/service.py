@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 
+from semif_bento.calibration import ENGINE
 from semif_bento.decisions import (
     Decision,
     DirectOutcome,
@@ -45,12 +46,14 @@ class ServiceScorer:
     Args:
         url: where the service listens, without a path.
         token: its bearer token.
+        engine: which of its engines is asked.
 
     Raises:
         EvidenceError: as `direct` raises it.
     """
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, engine: str = ENGINE) -> None:
+        self._engine = engine
         self.url = url.rstrip("/")
         self._http = httpx.Client(
             base_url=self.url,
@@ -59,7 +62,9 @@ class ServiceScorer:
             trust_env=httpx.URL(self.url).host not in ("127.0.0.1", "::1", "localhost"),
         )
         self.health: dict[str, Any] = self._send("GET", "/health", None)
-        self.identity = _identity(self._send("POST", "/decide", _direct_body(PROBE)))
+        probed = self._send("POST", "/decide", self._direct_body(PROBE))
+        self.identity = _identity(probed)
+        self.prompt_version: str = probed["prompt_version"]
 
     def direct(self, request: ScoreRequest) -> DirectOutcome:
         """Ask POST /decide.
@@ -68,7 +73,7 @@ class ServiceScorer:
             InvalidRequest: the service refuses the row (422).
             EvidenceError: the service is gone, refuses the token, fails, or runs another model.
         """
-        answer = self._send("POST", "/decide", _direct_body(request))
+        answer = self._send("POST", "/decide", self._direct_body(request))
         self._require_same_model(answer)
         return DirectOutcome(_scores(answer), answer["forward_seconds"], answer["total_seconds"])
 
@@ -79,7 +84,7 @@ class ServiceScorer:
             The same as `direct`.
         """
         decisions = [_decision_body(decision) for decision in request.decisions]
-        body = {"state": request.state, "decisions": decisions}
+        body = {"state": request.state, "decisions": decisions, **self._choice_of_engine()}
         answer = self._send("POST", "/decide/shared", body)
         for result in answer["results"]:
             self._require_same_model(result)
@@ -128,6 +133,14 @@ class ServiceScorer:
             raise InvalidRequest(message)
         raise EvidenceError(f"The service at {self.url} answered {answer.status_code}: {message}")
 
+    def _direct_body(self, request: ScoreRequest) -> dict[str, Any]:
+        [decision] = request.decisions
+        body = {"state": request.state, **_decision_body(decision)}
+        return body | self._choice_of_engine()
+
+    def _choice_of_engine(self) -> dict[str, str]:
+        return {} if self._engine == ENGINE else {"engine": self._engine}
+
     def _require_same_model(self, answer: dict[str, Any]) -> None:
         found = _identity(answer)
         if found != self.identity:
@@ -140,11 +153,6 @@ class ServiceScorer:
 def _wait_s(answer: httpx.Response) -> float:
     asked = answer.headers.get("Retry-After", "1")
     return min(float(asked) if asked.isdecimal() else 1.0, LONGEST_WAIT_S)
-
-
-def _direct_body(request: ScoreRequest) -> dict[str, Any]:
-    [decision] = request.decisions
-    return {"state": request.state, **_decision_body(decision)}
 
 
 def _decision_body(decision: Decision) -> dict[str, Any]:

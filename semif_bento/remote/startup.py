@@ -14,7 +14,7 @@ from semif_bento.caller import Caller
 from semif_bento.decisions import ModelIdentity, PrefixCacheStatus, ScorerStatus
 from semif_bento.engine.encoding import Encoder
 from semif_bento.engine.nli.encoding import PairEncoder
-from semif_bento.engine.nli.template import load_config, load_nli_tokenizer, read_template
+from semif_bento.engine.nli.template import read_configuration
 from semif_bento.engine.sources import ModelSource, locate, locate_nli
 from semif_bento.engine.vocabulary import load_tokenizer
 from semif_bento.protocol import MAX_WIDE_OPTIONS
@@ -139,10 +139,10 @@ def _open_letter(opening: Opening) -> RemoteScorer:
 def _open_nli(opening: Opening) -> RemoteClassifier:
     settings, dialect = opening.settings, opening.dialect
     source = locate_nli(settings)
-    config = load_config(source.path)
+    config, template = read_configuration(source.path)
     encoder = PairEncoder(
-        load_nli_tokenizer(source.path),
-        read_template(config),
+        load_tokenizer(source.path, needs_chat_template=False),
+        template,
         settings.max_tokens,
         int(config.get_text_config().vocab_size),
     )

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from commands import LOCAL_ENV, run
-from fake_hub import COMMIT, repository
+from fake_hub import COMMIT, repository, safetensors_bytes
 
 TOKEN = "a-token-that-nobody-may-see-in-any-output"
 
@@ -84,3 +84,69 @@ def test_a_directory_with_a_truncated_shard_is_told(tmp_path: Path) -> None:
 
     assert code == 1
     assert any("its header tells 25000082" in reason for reason in report["reasons"])
+
+
+LABELS = ("contradiction", "entailment", "neutral")
+TEMPLATE = "Premise: {premise}\nHypothesis: {hypothesis}"
+
+
+def nli_settings(directory: Path, **changes: object) -> dict[str, str]:
+    """Write a checkpoint that no weight is read of; return the settings of it alone."""
+    directory.mkdir()
+    config: dict[str, object] = {
+        "model_type": "qwen3_5_text",
+        "id2label": dict(enumerate(LABELS)),
+        "nli_template": TEMPLATE,
+    }
+    (directory / "config.json").write_text(json.dumps(config | changes))
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (directory / name).write_text("{}")
+    (directory / "model.safetensors").write_bytes(safetensors_bytes(b"w" * 100))
+    return {
+        "SEMIF_API_TOKEN": TOKEN,
+        "SEMIF_MODEL": "none",
+        "SEMIF_DEVICE": "cpu",
+        "SEMIF_NLI_MODEL": str(directory),
+        "SEMIF_NLI_REVISION": "local",
+    }
+
+
+def test_an_nli_model_alone_would_start_and_its_facts_are_shown(tmp_path: Path) -> None:
+    code, report = examine(tmp_path, **nli_settings(tmp_path / "nli"))
+
+    assert (code, report["reasons"]) == (0, [])
+    assert "slots" not in report["facts"]
+    assert "model" not in report["facts"]
+    facts = report["facts"]["nli model"]
+    assert facts["labels"] == list(LABELS)
+    assert (facts["template"], facts["files"]) == ("nli-pair-v1", 4)
+
+
+def test_another_order_of_labels_stops_the_start(tmp_path: Path) -> None:
+    settings = nli_settings(tmp_path / "nli", id2label=dict(enumerate(reversed(LABELS))))
+
+    code, report = examine(tmp_path, **settings)
+
+    assert code == 1
+    assert any("in this order" in reason for reason in report["reasons"]), report["reasons"]
+
+
+def test_a_checkpoint_without_a_tokenizer_is_sent_to_overlay(tmp_path: Path) -> None:
+    settings = nli_settings(tmp_path / "nli")
+    (tmp_path / "nli" / "tokenizer.json").unlink()
+
+    code, report = examine(tmp_path, **settings)
+
+    assert code == 1
+    assert any("semif-bento overlay" in reason for reason in report["reasons"]), report["reasons"]
+
+
+def test_a_wrong_calibration_of_the_nli_engine_is_named(tmp_path: Path) -> None:
+    table = tmp_path / "table.json"
+    table.write_text('{"triage": 0}')
+    settings = nli_settings(tmp_path / "nli") | {"SEMIF_NLI_CALIBRATION": str(table)}
+
+    code, report = examine(tmp_path, **settings)
+
+    assert code == 1
+    assert any("SEMIF_NLI_CALIBRATION" in reason for reason in report["reasons"])

@@ -169,6 +169,70 @@ def test_a_model_on_this_disk_is_not_pulled(tmp_path: Path) -> None:
     assert "only a hub id is pulled" in done.stderr
 
 
+def with_nli(hub: FakeHub, folder: str = "nli") -> dict[str, str]:
+    """Publish a checkpoint in a sub-folder; return the settings that name it."""
+    names = ("config.json", "tokenizer.json", "tokenizer_config.json")
+    hub.files |= {f"{folder}/{name}": b"{}" for name in names}
+    hub.files[f"{folder}/model.safetensors"] = safetensors_bytes(b"n" * 1000)
+    hub.files[f"{folder}/other/model.safetensors"] = safetensors_bytes(b"o" * 1000)
+    return {
+        "SEMIF_NLI_MODEL": MODEL,
+        "SEMIF_NLI_REVISION": COMMIT,
+        "SEMIF_NLI_SUBFOLDER": folder,
+    }
+
+
+NLI_FILES = {"config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"}
+
+
+def test_the_nli_model_is_pulled_beside_the_letter_model(hub: FakeHub, tmp_path: Path) -> None:
+    done = pull(tmp_path, hub.url, **with_nli(hub))
+
+    assert done.returncode == 0, done.stderr
+    assert "verified 7 files" in done.stdout
+    assert "verified 4 files" in done.stdout
+    assert {path.name for path in (snapshot(tmp_path) / "nli").iterdir()} == NLI_FILES
+    assert (snapshot(tmp_path) / "model-1.safetensors").is_file()
+
+
+def test_without_a_letter_model_the_nli_folder_alone_is_pulled(
+    hub: FakeHub, tmp_path: Path
+) -> None:
+    settings = with_nli(hub) | {"SEMIF_MODEL": "none", "SEMIF_REVISION": ""}
+
+    done = pull(tmp_path, hub.url, **settings)
+
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in snapshot(tmp_path).iterdir()} == {"nli"}
+    assert {path.name for path in (snapshot(tmp_path) / "nli").iterdir()} == NLI_FILES
+
+
+def test_a_damaged_file_in_the_nli_folder_is_downloaded_again(hub: FakeHub, tmp_path: Path) -> None:
+    settings = with_nli(hub) | {"SEMIF_MODEL": "none", "SEMIF_REVISION": ""}
+    assert pull(tmp_path, hub.url, **settings).returncode == 0
+    damaged = (snapshot(tmp_path) / "nli" / "model.safetensors").resolve()
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+
+    done = pull(tmp_path, hub.url, **settings)
+
+    assert done.returncode == 0, done.stderr
+    assert "its hash is not the published one" in done.stdout
+    assert damaged.read_bytes() == hub.files["nli/model.safetensors"]
+
+
+def test_a_checkpoint_without_a_tokenizer_is_told_where_to_get_one(
+    hub: FakeHub, tmp_path: Path
+) -> None:
+    settings = with_nli(hub) | {"SEMIF_MODEL": "none", "SEMIF_REVISION": ""}
+    del hub.files["nli/tokenizer.json"]
+
+    done = pull(tmp_path, hub.url, **settings)
+
+    assert done.returncode == 1
+    assert "tokenizer.json: missing" in done.stderr
+    assert "semif-bento overlay" in done.stderr
+
+
 @pytest.fixture
 def model_directory(tmp_path: Path) -> Path:
     for name, content in repository().items():

@@ -178,3 +178,20 @@ def test_a_cache_that_cannot_be_written_is_refused(file, cache):
     cache.write_text("a file where the directory should be")
     with pytest.raises(StartupError, match=r"^SEMIF_CACHE_DIR cannot be written: "):
         converted_directory(file, "float32", cache)
+
+
+def test_what_a_killed_conversion_left_is_removed_a_day_later(file, cache):
+    cache.mkdir()
+    old, new = cache / ".converting-old", cache / ".converting-new"
+    for scratch in (old, new):
+        scratch.mkdir()
+        (scratch / "model.safetensors").write_bytes(b"half")
+    os.utime(old, (time.time() - 25 * 3600,) * 2)
+    converted_directory(file, "float32", cache)
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_a_copy_is_as_readable_as_its_folder(file, cache):
+    copy = converted_directory(file, "float32", cache)
+    modes = {path.stat().st_mode & 0o777 for path in copy.iterdir()}
+    assert modes == {copy.stat().st_mode & 0o666}

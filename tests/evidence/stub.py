@@ -83,7 +83,7 @@ def _decision(body: dict[str, Any]) -> Decision:
 
 def _result(scores: Scores) -> dict[str, Any]:
     value = asdict(scores)
-    return {"id": value.pop("decision_id"), **value}
+    return {"id": value.pop("decision_id"), "prompt_version": "direct-options-v1", **value}
 
 
 def _error(message: str) -> dict[str, Any]:

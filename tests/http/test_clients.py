@@ -67,7 +67,7 @@ def test_the_openapi_document_says_what_the_server_does(client):
     assert set(document["paths"]["/health"]) == {"get", "post"}
     assert document["paths"]["/health"]["get"]["security"] == []
     post = document["paths"]["/decide"]["post"]
-    statuses = {"200", "401", "413", "415", "422", "429", "500", "503", "504"}
+    statuses = {"200", "401", "404", "413", "415", "422", "429", "500", "503", "504"}
     assert set(post["responses"]) == statuses
     assert post["requestBody"]["required"] is True
     for reference in _references(document):

@@ -52,9 +52,9 @@ IMAGE_RULE = "`image_data` must be null: this model reads text only."
         ({"text": "a", "image_data": []}, IMAGE_RULE),
         ({"text": ["a", "b"], "image_data": [None, "x"]}, IMAGE_RULE),
         ({"text": "a", "image_data": False}, IMAGE_RULE),
-        ({"pairs": [PAIR] * 9}, "There are 9 inputs; at most 8 are taken."),
-        ({"input_ids": [[1]] * 10}, "There are 10 inputs; at most 8 are taken."),
-        ({"text": ["a"] * 11}, "There are 11 inputs; at most 8 are taken."),
+        ({"pairs": [PAIR] * 9}, "The request makes 9 pairs; at most 8 are taken."),
+        ({"input_ids": [[1]] * 10}, "The request makes 10 pairs; at most 8 are taken."),
+        ({"text": ["a"] * 11}, "The request makes 11 pairs; at most 8 are taken."),
     ],
 )
 def test_a_wrong_body_is_422_and_names_the_place(untouched, body, message):

@@ -45,9 +45,9 @@ def test_doctor_proves_the_servers_and_hides_the_key(engine, tokenizer_directory
     assert KEY not in done.stdout + done.stderr
     facts = json.loads(done.stdout)["facts"]
     assert facts["servers"] == {
-        "engine": f"vllm 9.9.9 on 1 server, serving {MODEL}",
         "servers": [engine.name],
         "calls_at_once": 16,
+        "letters": f"vllm 9.9.9 on 1 server, serving {MODEL}",
         "slots": 16,
         "wide_slots": 26,
     }

@@ -32,8 +32,9 @@ from semif_bento.entailment import (
     Rendered,
     Tokens,
     prompt_version,
+    render_premise,
 )
-from semif_bento.errors import InvalidRequest, ScoringFailed
+from semif_bento.errors import PromptTooLong, ScoringFailed
 from semif_bento.protocol import is_near_tie, margin
 from semif_bento.serving import metrics
 from semif_bento.serving.desk import Desk
@@ -79,13 +80,11 @@ class NliAnswers:
 
         Raises:
             NotFound: the NLI engine is not loaded.
-            InvalidRequest: too many inputs, or as the classifier raises it.
+            InvalidRequest: too many pairs, or as the classifier raises it.
             RequestError: as `Desk.run` raises it.
         """
         classifier = self._desk.backend.require_nli()
-        asked, limit = body.size(), self._settings.max_pairs
-        if asked > limit:
-            raise InvalidRequest(f"There are {asked} inputs; at most {limit} are taken.")
+        self._refuse_many(body.size())
         outcome = await self._run(classifier, rendering.to_inputs(body), arrived_s)
         return rendering.to_response(body, outcome, classifier)
 
@@ -164,11 +163,14 @@ class NliAnswers:
 
         Raises:
             NotFound: the NLI engine is not loaded.
+            PromptTooLong: all options together are over the limit of pairs.
             ScoringFailed: the classifier did not answer every pair.
             RequestError: as `Desk.run` and the classifier raise it.
         """
         classifier = self._desk.backend.require_nli()
-        pairs = [rendering.to_pairs(state, one.text, one.claims) for one in questions]
+        self._refuse_many(sum(len(one.claims) for one in questions))
+        premise = render_premise(state)  # once: a state may be long, and the questions many
+        pairs = [rendering.to_pairs(premise, one.text, one.claims) for one in questions]
         outcome = await self._run(classifier, [pair for each in pairs for pair in each], arrived_s)
         verdicts, start = [], 0
         for question, own in zip(questions, pairs, strict=True):
@@ -196,6 +198,11 @@ class NliAnswers:
             workloads=self.table.workloads,
             calibration=shared_rendering.to_calibration(self.table),
         )
+
+    def _refuse_many(self, asked: int) -> None:
+        limit = self._settings.max_pairs
+        if asked > limit:
+            raise PromptTooLong(f"The request makes {asked} pairs; at most {limit} are taken.")
 
     async def _run(
         self,

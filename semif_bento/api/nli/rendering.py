@@ -16,7 +16,7 @@ from semif_bento.api.nli.results import (
 )
 from semif_bento.api.nli.schema import ClassifyRequest
 from semif_bento.api.results import SharedModel
-from semif_bento.decisions import Decision, JsonState, Scores
+from semif_bento.decisions import Decision, Scores
 from semif_bento.entailment import (
     LABELS,
     Claim,
@@ -29,7 +29,6 @@ from semif_bento.entailment import (
     decision_sha256,
     normalize,
     render_hypothesis,
-    render_premise,
     template_version,
 )
 
@@ -77,9 +76,8 @@ def to_claims(decision: Decision) -> tuple[Claim, ...]:
     return tuple(Claim(option.id, option.id, option.description) for option in decision.options)
 
 
-def to_pairs(state: JsonState, question: str, claims: Sequence[Claim]) -> list[Pair]:
-    """Return one pair for each option: the state, and the claim that the option is the answer."""
-    premise = render_premise(state)
+def to_pairs(premise: str, question: str, claims: Sequence[Claim]) -> list[Pair]:
+    """Return one pair for each option: the premise, and the claim that it is the answer."""
     return [
         Pair(premise, render_hypothesis(question, claim.label, claim.criterion)) for claim in claims
     ]

@@ -4,6 +4,7 @@ Another engine joins the list as another entry. Whatever name a request uses, th
 checkpoint that gave it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -13,7 +14,7 @@ from semif_bento.api.systemone.results import ModelList, ModelMetadata
 from semif_bento.api.systemone.schema import MAX_CHOICES
 from semif_bento.backend import Backend
 from semif_bento.decisions import ModelIdentity
-from semif_bento.errors import UsageError
+from semif_bento.errors import StartupError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class ServedModel:
     aliases: tuple[str, ...]
     description: str
     max_choices: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return every name once, its own first."""
+        return tuple(dict.fromkeys((self.name, *self.aliases)))
 
 
 class Catalogue:
@@ -47,7 +53,7 @@ class Catalogue:
             UsageError: none does.
         """
         for model in self._models:
-            if name == model.name or name in model.aliases:
+            if name in model.names:
                 return model
         raise UsageError(f"Unknown model: {name}")
 
@@ -61,7 +67,7 @@ class Catalogue:
                     release_date=self._since.isoformat(),
                 )
                 for model in self._models
-                for name in (model.name, *model.aliases)
+                for name in model.names
             ]
         )
 
@@ -71,6 +77,9 @@ def served_models(backend: Backend, aliases: Sequence[str]) -> tuple[ServedModel
 
     A model goes by its source with the revision, which is its honest name, and by its source alone;
     the first of them by the operator's aliases too.
+
+    Raises:
+        StartupError: two models would go by one name, so that one could not be asked.
     """
     models = []
     if backend.letter:
@@ -81,6 +90,12 @@ def served_models(backend: Backend, aliases: Sequence[str]) -> tuple[ServedModel
     if backend.nli:
         how = f"entailment of each option, in any order, up to {MAX_CHOICES} choices"
         models.append(_served("nli", backend.nli.identity, how, MAX_CHOICES, aliases))
+    for name, count in Counter(name for model in models for name in model.names).items():
+        if count > 1:
+            raise StartupError(
+                f"Two models would go by the name {name!r}; see SEMIF_MODEL, SEMIF_NLI_MODEL and "
+                "SEMIF_MODEL_ALIASES."
+            )
     return tuple(models)
 
 

@@ -14,7 +14,8 @@ from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5TextForSequenceC
 
 from semif_bento.engine.checkpoint import refuse_partial
 from semif_bento.engine.loading import first_line, refuse_misplaced
-from semif_bento.engine.nli.template import load_config, load_nli_tokenizer, read_template
+from semif_bento.engine.nli.template import read_configuration
+from semif_bento.engine.vocabulary import load_tokenizer
 from semif_bento.errors import StartupError
 
 
@@ -47,9 +48,8 @@ def load_checkpoint(directory: Path, dtype: str, device: str) -> NliCheckpoint:
             template, another head than one linear layer, weights that are missing (the head's
             above all), mismatched or unknown to the architecture, or on another device.
     """
-    tokenizer = load_nli_tokenizer(directory)
-    config = load_config(directory)
-    template = read_template(config)
+    config, template = read_configuration(directory)
+    tokenizer = load_tokenizer(directory, needs_chat_template=False)
     model = _load_model(directory, config, dtype, device)
     if not isinstance(getattr(model, "score", None), nn.Linear):
         raise StartupError("The NLI model's head is not one linear layer named score.")

@@ -90,7 +90,8 @@ class TorchClassifier:
         cache = self._workspace.prefix_cache
         run = Run(self._backbone, self._head, self._budget, cache, distinct, caller)
         if self.shares:
-            run.beginnings(find_beginnings(distinct, repeats=cache.status().capacity_bytes > 0))
+            kept_tokens = self._budget.cost.longest_state(cache.status().capacity_bytes)
+            run.beginnings(find_beginnings(distinct, kept_tokens=kept_tokens))
         else:
             run.whole(range(len(distinct)))
         logits = {

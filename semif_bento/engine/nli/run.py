@@ -80,7 +80,9 @@ class Run:
         if parent and not self._holds(beginning, parent, held_bytes):
             self._branches(parent, beginning.all_rows(), held_bytes - parent.bytes)
             return
-        key = path + array("I", beginning.ids).tobytes()
+        # The count keeps apart what was read at once and what was read in two steps: same tokens,
+        # other roundings.
+        key = path + array("I", [len(beginning.ids), *beginning.ids]).tobytes()
         known = self._cache.get(key)
         self.prefix_tokens += len(beginning.ids)
         if known:

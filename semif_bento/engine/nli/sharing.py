@@ -39,13 +39,13 @@ class Beginning:
         return [*self.rows, *(row for child in self.children for row in child.all_rows())]
 
 
-def find_beginnings(inputs: Sequence[EncodedInput], *, repeats: bool) -> Beginning:
+def find_beginnings(inputs: Sequence[EncodedInput], *, kept_tokens: int) -> Beginning:
     """Return what distinct inputs share, as a tree.
 
     Args:
         inputs: differ from each other; their order does not matter.
-        repeats: whether a premise may come again and be found in a cache, so that reading it apart
-            pays even for one hypothesis.
+        kept_tokens: longest beginning that a cache can keep. A premise up to that may come again
+            and be found there, so reading it apart pays even for one hypothesis.
     """
     root = Beginning((), 0)
     by_prefix: dict[Ids, list[int]] = defaultdict(list)
@@ -53,7 +53,8 @@ def find_beginnings(inputs: Sequence[EncodedInput], *, repeats: bool) -> Beginni
         by_prefix[given.prefix_ids].append(row)
     loose: dict[int, Ids] = {}
     for prefix, rows in sorted(by_prefix.items()):
-        if len(prefix) * max(len(rows) - 1, int(repeats)) >= MIN_SAVED_TOKENS:
+        readers = len(rows) - 1 or int(len(prefix) <= kept_tokens)
+        if len(prefix) * readers >= MIN_SAVED_TOKENS:
             premise = Beginning(prefix, len(prefix))
             root.children.append(premise)
             _part({row: inputs[row].suffix_ids for row in rows}, premise)

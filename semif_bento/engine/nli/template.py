@@ -4,9 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import transformers
-from transformers import PreTrainedTokenizerFast
 
-from semif_bento.engine.vocabulary import load_tokenizer
 from semif_bento.entailment import LABELS
 from semif_bento.errors import StartupError
 
@@ -14,17 +12,23 @@ OVERLAY_HINT = "`semif-bento overlay` makes a directory that takes them from the
 PLACEHOLDERS = ("{premise}", "{hypothesis}")
 
 
-def load_config(directory: Path) -> Any:
-    """Load a checkpoint's configuration.
+def read_configuration(directory: Path) -> tuple[Any, str]:
+    """Return a checkpoint's configuration and its template; no weight is read.
 
     Raises:
-        StartupError: it is missing or cannot be read.
+        StartupError: the tokenizer's files are missing, the configuration cannot be read, or
+            `read_template` refuses what it says.
     """
+    needed = ("tokenizer.json", "tokenizer_config.json")
+    missing = [name for name in needed if not (directory / name).is_file()]
+    if missing:
+        raise StartupError(f"The NLI model lacks {' and '.join(missing)}; {OVERLAY_HINT}")
     try:
-        return transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
+        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
     except (OSError, ValueError, KeyError) as exc:
         first_line = (str(exc).splitlines() or [type(exc).__name__])[0]
         raise StartupError(f"The NLI model cannot be loaded: {first_line}") from exc
+    return config, read_template(config)
 
 
 def read_template(config: Any) -> str:
@@ -51,16 +55,3 @@ def read_template(config: Any) -> str:
     if any(template.count(p) != 1 for p in PLACEHOLDERS) or places != sorted(places):
         raise StartupError("nli_template must hold {premise} once and then {hypothesis} once.")
     return template
-
-
-def load_nli_tokenizer(directory: Path) -> PreTrainedTokenizerFast:
-    """Load a checkpoint's own tokenizer; it needs no chat template.
-
-    Raises:
-        StartupError: its files are missing, or as `load_tokenizer` raises it.
-    """
-    needed = ("tokenizer.json", "tokenizer_config.json")
-    missing = [name for name in needed if not (directory / name).is_file()]
-    if missing:
-        raise StartupError(f"The NLI model lacks {' and '.join(missing)}; {OVERLAY_HINT}")
-    return load_tokenizer(directory, needs_chat_template=False)

@@ -187,6 +187,8 @@ def test_a_premise_of_twenty_thousand_characters_is_answered_or_refused_whole(cl
 
 def test_without_a_cache_a_single_pair_runs_whole_and_many_still_share(reached):
     uncached = open_nli(shared_nli_model(), prefix_cache_mib=0)
+    cost = uncached._budget.cost
+    assert (cost.longest_state(0), cost.longest_state(cost.state_bytes(500))) == (0, 500)
     reached.clear()
     uncached.classify(PAIRS[:1])
     assert reached == ["wholes"]
@@ -284,6 +286,20 @@ class _Never:
     """A state that nothing may be made of."""
 
     bytes = 1
+
+
+def test_tokens_read_at_once_are_never_taken_for_the_same_read_in_two_steps(classifier, reached):
+    premise = "The shop is open."
+    two = [Pair(premise, f"{LONG_QUESTION} {word}") for word in ("yes", "no")]
+    many = [*two, *(Pair(premise, f"It is {hour} o'clock.") for hour in range(20))]
+    alone = logits(classifier.classify(many))
+    assert reached.count("extend") == 1
+    classifier.forget_prefixes()
+    reached.clear()
+    classifier.classify(two)
+    assert "extend" not in reached
+    assert torch.equal(logits(classifier.classify(many)), alone)
+    assert reached.count("extend") == 1
 
 
 def test_the_threshold_of_sharing_changes_no_answer(classifier, monkeypatch):

@@ -37,7 +37,7 @@ def eager(monkeypatch):
 @pytest.mark.usefixtures("eager")
 def test_the_published_vector_of_three_rows():
     rows = [given((), ids) for ids in ([10, 11, 1, 2], [10, 11, 3], [10, 11, 4, 5, 6])]
-    root = find_beginnings(rows, repeats=False)
+    root = find_beginnings(rows, kept_tokens=0)
     assert (root.rows, [child.ids for child in root.children]) == ([], [(10, 11)])
     assert sorted(root.children[0].rows) == [0, 1, 2]
     layout = BranchLayout.of([1, 2, 3], prefix_length=2, device=torch.device("cpu"))
@@ -52,7 +52,7 @@ def test_the_published_vector_of_three_rows():
 
 
 def test_a_premise_is_read_once_for_all_its_hypotheses():
-    root = find_beginnings([given(range(100), [n, 7]) for n in range(3)], repeats=False)
+    root = find_beginnings([given(range(100), [n, 7]) for n in range(3)], kept_tokens=0)
     [premise] = root.children
     assert (premise.length, sorted(premise.rows), premise.children) == (100, [0, 1, 2], [])
 
@@ -60,7 +60,7 @@ def test_a_premise_is_read_once_for_all_its_hypotheses():
 def test_an_instruction_within_a_premise_is_read_once_for_its_options():
     premise, instructions = list(range(200)), [list(range(300, 400)), list(range(500, 600))]
     rows = [given(premise, [*words, option]) for words in instructions for option in (1, 2, 3)]
-    [outer] = find_beginnings(rows, repeats=False).children
+    [outer] = find_beginnings(rows, kept_tokens=0).children
     assert outer.rows == []
     assert [(child.length, sorted(child.rows)) for child in outer.children] == [
         (300, [0, 1, 2]),
@@ -70,26 +70,26 @@ def test_an_instruction_within_a_premise_is_read_once_for_its_options():
 
 def test_a_short_instruction_is_not_worth_a_forward_of_its_own():
     rows = [given(range(200), [1, 2, 3, option]) for option in (7, 8, 9)]
-    [premise] = find_beginnings(rows, repeats=False).children
+    [premise] = find_beginnings(rows, kept_tokens=0).children
     assert (sorted(premise.rows), premise.children) == ([0, 1, 2], [])
 
 
 def test_a_premise_with_one_hypothesis_is_read_apart_only_where_it_may_come_again():
     rows = [given(range(200), [1])]
-    assert find_beginnings(rows, repeats=False).rows == [0]
-    assert find_beginnings(rows, repeats=True).children[0].rows == [0]
+    assert find_beginnings(rows, kept_tokens=199).rows == [0]
+    assert find_beginnings(rows, kept_tokens=200).children[0].rows == [0]
 
 
 def test_a_long_instruction_behind_short_and_equal_premises_is_shared_with_them():
     rows = [given([1, 2], [*range(300), option]) for option in (7, 8)]
-    [both] = find_beginnings(rows, repeats=True).children
+    [both] = find_beginnings(rows, kept_tokens=1000).children
     assert (both.length, sorted(both.rows)) == (302, [0, 1])
 
 
 @pytest.mark.usefixtures("eager")
 def test_one_input_that_begins_another_keeps_a_token_of_its_own():
     rows = [given((), range(length)) for length in (3, 5, 9)]
-    root = find_beginnings(rows, repeats=False)
+    root = find_beginnings(rows, kept_tokens=0)
     for row, before in paths(root).items():
         assert len(before) < len(rows[row].suffix_ids)
 
@@ -97,7 +97,7 @@ def test_one_input_that_begins_another_keeps_a_token_of_its_own():
 @pytest.mark.usefixtures("eager")
 def test_inputs_nested_a_thousand_deep_are_parted_to_a_bounded_depth():
     rows = [given((), range(length)) for length in range(1, 1001)]
-    root = find_beginnings(rows, repeats=False)
+    root = find_beginnings(rows, kept_tokens=0)
     assert sorted(paths(root)) == list(range(1000))
 
     def depth(beginning: Beginning) -> int:
@@ -121,7 +121,7 @@ def random_inputs(seed):
 def test_every_input_lies_in_one_beginning_that_is_truly_its_own(seed, monkeypatch):
     monkeypatch.setattr(sharing, "MIN_SAVED_TOKENS", 1 + seed * 5)
     rows = random_inputs(seed)
-    root = find_beginnings(rows, repeats=bool(seed % 2))
+    root = find_beginnings(rows, kept_tokens=1000 * (seed % 2))
     found = paths(root)
     assert sorted(found) == sorted(root.all_rows()) == list(range(len(rows)))
     for row, before in found.items():
@@ -138,6 +138,6 @@ def test_what_is_shared_does_not_depend_on_the_order(seed):
     rows = random_inputs(seed)
     order = list(range(len(rows)))
     random.Random(seed).shuffle(order)
-    straight = paths(find_beginnings(rows, repeats=False))
-    shuffled = paths(find_beginnings([rows[row] for row in order], repeats=False))
+    straight = paths(find_beginnings(rows, kept_tokens=0))
+    shuffled = paths(find_beginnings([rows[row] for row in order], kept_tokens=0))
     assert {order[row]: before for row, before in shuffled.items()} == straight
