@@ -88,12 +88,17 @@ class ScriptedEngine:
         ready.set()
         await self._stopping.wait()
         server.close()
-        for writer in self._writers:
-            writer.transport.abort()
+        # A connection that was just accepted, and an aborted one, take some turns of the loop.
+        for _ in range(10):
+            await asyncio.sleep(0)
+            for writer in self._writers:
+                writer.transport.abort()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in range(3):
+            await asyncio.sleep(0)
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
@@ -108,7 +113,7 @@ class ScriptedEngine:
                     return
                 writer.write(_render(answer))
                 await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
             self._writers.discard(writer)

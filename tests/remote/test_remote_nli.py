@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 from asking import eventually, servers
-from models.nli import shared_classifier, shared_nli_model
-from models.qwen_vocabulary import load_qwen_tokenizer
+from models.byte_qwen import byte_tokenizer
+from models.nli import open_with_checkpoint, save_nli_model
 from scripted_engine import MODEL, ScriptedEngine
 
 from semif_bento.caller import Caller
@@ -17,10 +17,22 @@ PREMISES = ("The shop opens at nine.", '{"said": "ok :)"}', "It rained in Kyoto:
 PAIRS = [Pair(p, f"Claim {n} holds: {n * 7}.") for p in PREMISES for n in range(3)]
 
 
+@pytest.fixture(scope="module")
+def nli_directory(tmp_path_factory):
+    small = {"vocab_size": 320, "hidden_size": 64, "intermediate_size": 64}
+    return save_nli_model(tmp_path_factory.mktemp("nli"), tokenizer=byte_tokenizer(), **small)
+
+
+@pytest.fixture(scope="module")
+def opened(nli_directory):
+    """The torch engine over it, and the untouched checkpoint."""
+    return open_with_checkpoint(nli_directory)
+
+
 @pytest.fixture
-def classifying(dialect):
+def classifying(dialect, opened):
     """Two servers that compute with the checkpoint that the torch engine of these tests has."""
-    checkpoint = shared_classifier()[1]
+    checkpoint = opened[1]
 
     @torch.inference_mode()
     def classify(inputs):
@@ -29,7 +41,7 @@ def classifying(dialect):
             for ids in inputs
         ]
 
-    engines = [ScriptedEngine(dialect, load_qwen_tokenizer()).start() for _ in range(2)]
+    engines = [ScriptedEngine(dialect, byte_tokenizer()).start() for _ in range(2)]
     for engine in engines:
         engine.classify = classify
         engine.models = [{"id": MODEL, "max_model_len": 2048}]
@@ -39,12 +51,12 @@ def classifying(dialect):
 
 
 @pytest.fixture
-def open_nli(gateway):
+def open_nli(gateway, nli_directory):
     def start(*engines, **changes):
         nli = {
             "model": "none",
             "revision": None,
-            "nli_model": str(shared_nli_model()),
+            "nli_model": str(nli_directory),
             "nli_revision": "test",
             "nli_dtype": "float32",
             "backend_urls": (),
@@ -56,9 +68,9 @@ def open_nli(gateway):
     return start
 
 
-def test_the_answers_equal_the_torch_engines(classifying, open_nli):
+def test_the_answers_equal_the_torch_engines(classifying, open_nli, opened):
     remote = open_nli(*classifying).require_nli()
-    ours = shared_classifier()[0]
+    ours = opened[0]
     assert remote.template == ours.template
     inputs = [*PAIRS, Rendered("Premise: a\nHypothesis: b"), Tokens((5, 6, 7)), PAIRS[0]]
     theirs, expected = remote.classify(inputs, Caller()), ours.classify(inputs)
@@ -140,10 +152,10 @@ def test_servers_that_differ_stop_the_start(classifying, open_nli):
         open_nli(*classifying)
 
 
-def test_both_engines_stand_beside_each_other(classifying, engines, gateway):
+def test_both_engines_stand_beside_each_other(classifying, engines, gateway, nli_directory):
     backend = gateway(
         *engines,
-        nli_model=str(shared_nli_model()),
+        nli_model=str(nli_directory),
         nli_revision="test",
         nli_dtype="float32",
         backend_nli_urls=tuple(engine.url for engine in classifying),
@@ -152,5 +164,5 @@ def test_both_engines_stand_beside_each_other(classifying, engines, gateway):
     names = [engine.name for engine in (*engines, *classifying)]
     assert [server.name for server in servers(backend)] == names
     assert backend.slots == 4 * 16
-    assert backend.require_nli().identity.source == str(shared_nli_model())
+    assert backend.require_nli().identity.source == str(nli_directory)
     assert backend.require_letter().identity != backend.require_nli().identity
