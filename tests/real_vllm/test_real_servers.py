@@ -33,7 +33,9 @@ REPEATS = 3
 
 @pytest.fixture(scope="module")
 def torch_scorer():
-    return assemble(load_smollm2("float32"), max_tokens=4096, branch_budget_mib=1024)
+    return assemble(
+        load_smollm2("float32"), max_tokens=4096, branch_budget_mib=1024, prefix_cache_mib=256
+    )
 
 
 def say(text: str) -> None:
