@@ -14,10 +14,10 @@ KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/de
 READY := $(VENV)/.ready-$(KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bench browser-check gpu-check remote-check bento image image-check lock clean
+.PHONY: help setup demo serve test check bench bench-classify browser-check gpu-check remote-check bento image image-check lock clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY)  ## make .venv and install the locked packages and this project
 
@@ -41,6 +41,9 @@ check: $(READY)  ## check format, lint, types, import contracts, README table an
 bench: $(READY)  ## time scoring against SemIf's reference scorers (an hour on two slow cores)
 	@$(BIN)/semif-bento bench
 
+bench-classify: $(READY)  ## hold the NLI engine against plain transformers (ten minutes; ARGS='--out DIR')
+	@$(BIN)/semif-bento bench-classify $(ARGS)
+
 browser-check: $(READY)  ## try the /docs page in a real browser (needs Chromium and its driver)
 	$(BIN)/python -m pytest -m browser tests/systemone
 
@@ -49,7 +52,7 @@ gpu-check: $(READY)  ## prove on a CUDA card what no CPU can (fails without one)
 
 # The folder is git-ignored. vLLM wants a torch and a transformers of its own.
 VLLM := build/vllm
-remote-check: $(READY) $(VLLM)/.ready  ## prove the gateway over two real vLLM servers on this CPU (3 GB, minutes)
+remote-check: $(READY) $(VLLM)/.ready  ## prove the gateway over two real vLLM servers (3 GB, 20 minutes)
 	$(BIN)/python -m pytest -m vllm -s tests/real_vllm
 
 $(VLLM)/.ready: tests/real_vllm/install.py

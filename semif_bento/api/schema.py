@@ -116,7 +116,9 @@ class SharedRequest(Wire):
     """Body of POST /decide/shared: one state, and the decisions asked about it."""
 
     state: State
-    decisions: Annotated[list[DecisionBody], Field(min_length=1), AfterValidator(_check_ids)]
+    decisions: Annotated[
+        list[DecisionBody], Field(min_length=1, fail_fast=True), AfterValidator(_check_ids)
+    ]
     workload: Workload = None
     diagnostics: bool = False
     engine: Engine = "letter"

@@ -4,6 +4,7 @@ Knows nothing of the numbers; it opens, scores, evaluates, writes and prints.
 """
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,12 @@ from semif_bento.cli.examined import open_subject, require_packages
 from semif_bento.cli.table import render_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from semif_bento.evidence.calibration_report import CalibrationReport
+    from semif_bento.evidence.rows import Row
+    from semif_bento.evidence.scoring import ScoredRows
+    from semif_bento.evidence.subject import Subject
 
 TABLE, JOURNAL = "calibration.json", "rows.jsonl"
 
@@ -27,18 +33,14 @@ def run(args: argparse.Namespace) -> int:
     """
     require_packages()
     from semif_bento.evidence import calibration_report, fitting
-    from semif_bento.evidence.journal import Journal
     from semif_bento.evidence.rows import bundled_rows, read_rows
-    from semif_bento.evidence.scoring import score_rows
     from semif_bento.evidence.temperature import evaluate
 
     file = read_rows(args.data or bundled_rows(), labelled=True)
     folder = "calibration" if args.engine == ENGINE else f"calibration-{args.engine}"
     directory: Path = args.out or Path(f"{folder}-{args.workload}")
-    subject = open_subject(args)
+    subject, scored = _score(args, file.rows, directory / JOURNAL)
     model = subject.scorer.identity
-    with Journal(directory / JOURNAL, model, subject.prompt_version) as journal:
-        scored = score_rows(subject.scorer, file.rows, "scoring", journal)
     answers = fitting.to_answers(scored)
     doubts = fitting.find_doubts(scored, answers, subject.engine)
     evaluation = evaluate(answers, args.seed)
@@ -67,6 +69,19 @@ def run(args: argparse.Namespace) -> int:
     fitting.write_table(table, args.workload, evaluation.temperature, provenance)
     print(f"{table} holds {args.workload!r} now; {VARIABLES[subject.engine]} reads it.")
     return 0
+
+
+def _score(
+    args: argparse.Namespace, rows: "Sequence[Row]", path: Path
+) -> "tuple[Subject, ScoredRows]":
+    from semif_bento.evidence.journal import Journal
+    from semif_bento.evidence.scoring import score_rows
+
+    with (
+        contextlib.closing(open_subject(args)) as subject,
+        Journal(path, subject.scorer.identity, subject.prompt_version) as journal,
+    ):
+        return subject, score_rows(subject.scorer, rows, "scoring", journal)
 
 
 def _print(report: "CalibrationReport", directory: Path) -> None:

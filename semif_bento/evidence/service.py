@@ -106,6 +106,10 @@ class ServiceScorer:
         servers = tuple(ServerStatus(**server) for server in health.get("servers", ()))
         return ScorerStatus(**told, servers=servers)
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
     def _send(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         for left in reversed(range(TRIES)):
             try:

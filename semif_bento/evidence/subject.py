@@ -24,6 +24,11 @@ class Subject:
     engine: str
     prompt_version: str
 
+    def close(self) -> None:
+        """Let go of a service, once nothing is asked any more."""
+        if isinstance(self.scorer, ServiceScorer):
+            self.scorer.close()
+
 
 class EntailmentScorer:
     """Scores a decision as POST /decide with engine nli does, in this process."""

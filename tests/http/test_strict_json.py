@@ -6,6 +6,7 @@ import time
 import pytest
 
 from semif_bento.api.complaints import check
+from semif_bento.api.nli.schema import ClassifyRequest, PairBody
 from semif_bento.api.places import PRINTABLE_KEYS, name_place
 from semif_bento.api.schema import DecideRequest, DecisionBody, OptionBody, SharedRequest
 from semif_bento.api.strict_json import MAX_DEPTH, parse
@@ -69,7 +70,8 @@ def test_a_place_prints_the_protocols_keys_and_hides_the_callers():
 
 
 def test_every_key_of_the_protocol_may_be_printed():
-    models = (DecideRequest, SharedRequest, DecisionBody, OptionBody, SystemOneRequest, Noul)
+    ours = (DecideRequest, SharedRequest, DecisionBody, OptionBody, ClassifyRequest, PairBody)
+    models = (*ours, SystemOneRequest, Noul)
     assert {key for model in models for key in model.model_fields} == PRINTABLE_KEYS
 
 

@@ -1,6 +1,5 @@
 """Servers with the scripted classifier: beside the scripted scorer, and alone."""
 
-import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 from live import Client, Server
 from nli_bodies import NLI, NO_LETTERS
+from nli_servers import running
 
 LIMITS = {
     "SEMIF_TIMEOUT_S": "3",
@@ -16,15 +16,6 @@ LIMITS = {
     "SEMIF_MAX_DECISIONS": "3",
     "SEMIF_MAX_PAIRS": "8",
 }
-
-
-@contextlib.contextmanager
-def running(home: Path, **environ: str) -> Iterator[Server]:
-    started = Server(home, **environ)
-    try:
-        yield started.wait_until_ready()
-    finally:
-        assert started.stop() == 0
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,13 @@
 """Requests made up from the served OpenAPI document, right and wrong ones, on every route."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from live import BEARER
+from live import BEARER, Server
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -22,7 +23,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 EXAMPLES = 40
-BODIES = {"/decide", "/decide/shared", "/v1/systemone"}
+BODIES = {"/decide", "/decide/shared", "/classify", "/v1/systemone"}
 LEAST_RIGHT = 0.8  # of the answers to requests that the document allows
 GENERATED = settings(
     max_examples=EXAMPLES,
@@ -35,11 +36,20 @@ GENERATED = settings(
 
 
 @pytest.fixture(scope="module")
-def operations(systemone_server):
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Both engines, since a request may name either."""
+    home = tmp_path_factory.mktemp("both")
+    started = Server(home, SEMIF_NLI_MODEL="package:scripted/nli")
+    yield started.wait_until_ready()
+    assert started.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def operations(both):
     """Every operation of the document by method and path."""
-    document = httpx.get(f"{systemone_server.url}/docs.json", headers=BEARER).json()
+    document = httpx.get(f"{both.url}/docs.json", headers=BEARER).json()
     schema = schemathesis.openapi.from_dict(document)
-    schema.config.update(base_url=systemone_server.url)
+    schema.config.update(base_url=both.url)
     found = [result.ok() for result in schema.get_all_operations()]
     return {(operation.method.upper(), operation.path): operation for operation in found}
 

@@ -67,14 +67,15 @@ class _NotNull:
         return handler(schema)["anyOf"][0]
 
 
-TokenIds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+# The first fault is told and no other, so none is looked for: a body may hold 300,000 of them.
+TokenIds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, fail_fast=True)]
 Pairs = Annotated[
-    Annotated[list[PairBody], Field(min_length=1)] | None,
+    Annotated[list[PairBody], Field(min_length=1, fail_fast=True)] | None,
     BeforeValidator(_refuse_null),
     _NotNull(),
 ]
 Ids = Annotated[
-    Annotated[list[TokenIds], Field(min_length=1)] | None,
+    Annotated[list[TokenIds], Field(min_length=1, fail_fast=True)] | None,
     BeforeValidator(_refuse_null),
     _NotNull(),
 ]
