@@ -14,10 +14,10 @@ KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/de
 READY := $(VENV)/.ready-$(KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bench bench-classify browser-check gpu-check bento image image-check lock clean
+.PHONY: help setup demo serve test check bench bench-classify browser-check gpu-check remote-check bento image image-check lock clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY)  ## make .venv and install the locked packages and this project
 
@@ -49,6 +49,15 @@ browser-check: $(READY)  ## try the /docs page in a real browser (needs Chromium
 
 gpu-check: $(READY)  ## prove on a CUDA card what no CPU can (fails without one)
 	$(BIN)/python -m pytest -m gpu -s tests/gpu
+
+# The folder is git-ignored. vLLM wants a torch and a transformers of its own.
+VLLM := build/vllm
+remote-check: $(READY) $(VLLM)/.ready  ## prove the gateway over two real vLLM servers (3 GB, 20 minutes)
+	$(BIN)/python -m pytest -m vllm -s tests/real_vllm
+
+$(VLLM)/.ready: tests/real_vllm/install.py
+	@echo 'vLLM for CPUs, into $(VLLM)'
+	@$(BIN)/python tests/real_vllm/install.py $(VLLM)
 
 bento: $(READY)  ## build the Bento
 	$(BIN)/bentoml build

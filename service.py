@@ -40,7 +40,11 @@ class SemIf:
 
     @staticmethod
     def open_backend(settings: Settings) -> Backend:
-        """Load the configured engines; raises StartupError."""
+        """Load the configured engines, or reach their servers; raises StartupError."""
+        if settings.is_remote:
+            from semif_bento.remote import startup as remote  # needs no torch
+
+            return remote.open_backend(settings)
         from semif_bento.engine import startup  # torch is slow to import, and the parent needs none
 
         return startup.open_backend(settings)

@@ -3,6 +3,7 @@
 Knows nothing of HTTP, of queues or of how an engine computes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from semif_bento.decisions import ModelIdentity, Scorer, ScorerStatus
@@ -15,7 +16,7 @@ class Backend:
     """The engine that reads option letters and the one that reads entailment; one may be absent.
 
     `slots` calls may run at once, over all engines together. With 1, every call must come from the
-    thread that loaded them.
+    thread that loaded them. `close` is called once, when no call runs any more.
 
     Raises:
         StartupError: neither engine is there.
@@ -24,6 +25,7 @@ class Backend:
     letter: Scorer | None = None
     nli: Classifier | None = None
     slots: int = 1
+    close: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         """Refuse a backend without an engine."""

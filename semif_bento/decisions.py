@@ -72,11 +72,15 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class DirectOutcome:
-    """The answer to one decision, with its times in seconds."""
+    """The answer to one decision, with its times in seconds.
+
+    `readout` tells what was read; None where it is what the protocol's own readout says.
+    """
 
     scores: Scores
     forward_seconds: float
     total_seconds: float
+    readout: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +106,12 @@ class SharedTiming:
 
 @dataclass(frozen=True, slots=True)
 class SharedOutcome:
-    """The answers to many decisions over one state, in request order."""
+    """The answers to many decisions over one state, in request order; `readout` as above."""
 
     scores: tuple[Scores, ...]
     timing: SharedTiming
     serving_config: str
+    readout: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +126,27 @@ class PrefixCacheStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """One server of a remote engine: whether it is asked now, and how many calls it answers.
+
+    `name` is its address without scheme or secret. `faults` counts calls that failed by its fault,
+    `ejections` how often it was taken out.
+    """
+
+    name: str
+    is_ready: bool
+    running: int
+    calls: int
+    faults: int
+    ejections: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScorerStatus:
-    """What an operator asks next after 'is it up': device, memory in GiB, kernels, cache."""
+    """What an operator asks next after 'is it up': device, memory in GiB, kernels, cache.
+
+    `servers` is empty where this process computes.
+    """
 
     device_name: str
     allocated_gib: float
@@ -132,6 +156,7 @@ class ScorerStatus:
     matrix_products: str
     branch_budget_mib: float
     prefix_cache: PrefixCacheStatus
+    servers: tuple[ServerStatus, ...] = ()
 
 
 class Scorer(Protocol):

@@ -18,6 +18,7 @@
         ├── Overloaded          429 overloaded           (Retry-After)
         ├── ClientClosed        499 client_closed
         ├── ScoringFailed       500 scoring_failed
+        │   └── EngineFault     500 scoring_failed       (servers of a remote engine only)
         ├── OutOfMemory         503 out_of_memory        (Retry-After)
         └── ScoringTimeout      504 timeout
 
@@ -154,6 +155,19 @@ class ScoringFailed(RequestError):
     """The scorer failed for a reason that is not the caller's."""
 
     status, code = 500, "scoring_failed"
+
+
+class EngineFault(ScoringFailed):
+    """A server of a remote engine cannot be reached, or answers what must not be believed.
+
+    Args:
+        message: one sentence; it holds nothing of the server's answer.
+        kind: one word for the metric, such as `not_finite`.
+    """
+
+    def __init__(self, message: str, *, kind: str, retry_after_s: int | None = None) -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+        self.kind = kind
 
 
 class OutOfMemory(RequestError):

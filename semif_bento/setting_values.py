@@ -3,10 +3,18 @@
 Every parser raises ValueError with a predicate ("must be …") that never repeats a secret.
 """
 
+import difflib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Return the end of a sentence that names what a misspelled name is close to, or nothing."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}" if close else ""
 
 
 def integer(low: int, high: int) -> Callable[[str], int]:
@@ -54,6 +62,31 @@ def names(text: str) -> tuple[str, ...]:
     if not all(found) or len(set(found)) < len(found):
         raise ValueError("must be names that differ, separated by commas")
     return found
+
+
+def base_urls(text: str) -> tuple[str, ...]:
+    """Return http or https base URLs that were separated by commas, without a slash at their end.
+
+    What is wrong with one may be a password in it, so none is ever repeated.
+    """
+    urls = tuple(url.strip().rstrip("/") for url in text.split(","))
+    if not all(map(_is_base_url, urls)) or len(set(urls)) < len(urls):
+        raise ValueError(
+            "must be http or https base URLs that differ, separated by commas, without "
+            "credentials, query or fragment"
+        )
+    return urls
+
+
+def _is_base_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        # Reading the port raises ValueError where it is no number.
+        is_place = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        return False
+    is_plain = url.isascii() and url.isprintable() and " " not in url
+    return is_place and is_plain and parts.scheme in ("http", "https") and not set("?#") & set(url)
 
 
 def file(text: str) -> Path:

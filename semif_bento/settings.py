@@ -4,7 +4,6 @@ Every field carries its environment name, unit and range, so `Settings.from_env`
 misspelled or out-of-range value by name, and the README's table is generated from this class.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -12,12 +11,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from semif_bento.errors import StartupError
-from semif_bento.setting_values import file, folder, integer, names, number, one_of
+from semif_bento.setting_backends import refuse_mixed_backends
+from semif_bento.setting_secrets import read_backend_key, read_token
+from semif_bento.setting_values import (
+    base_urls,
+    did_you_mean,
+    file,
+    folder,
+    integer,
+    names,
+    number,
+    one_of,
+)
 
 DEFAULT_MODEL = "Qwen/Qwen3.5-4B"
 DEFAULT_REVISION = "851bf6e806efd8d0a36b00ddf55e13ccb7b8cd0a"
 NO_MODEL = "none"
-MIN_TOKEN_CHARACTERS = 32
 
 
 def _setting(parse: Callable[[str], Any], default: Any, shape: str, help: str, **kw: Any) -> Any:
@@ -96,10 +105,7 @@ class Settings:
         "`views` joins it to each branch; `auto` takes `cascade` where model and device allow it.",
     )
     prefix_cache_mib: int = _setting(
-        integer(0, 1 << 20),
-        256,
-        "MiB, 0 to 1048576",
-        "Cap of the prefix cache; 0 turns it off.",
+        integer(0, 1 << 20), 256, "MiB, 0 to 1048576", "Cap of the prefix cache; 0 turns it off."
     )
     max_tokens: int = _setting(
         integer(64, 262144), 4096, "tokens, 64 to 262144", "Longest prompt; never truncated."
@@ -114,10 +120,7 @@ class Settings:
         integer(0, 10000), 16, "0 to 10000", "Requests that may wait behind the running one."
     )
     timeout_s: float = _setting(
-        number(0, 3600),
-        60.0,
-        "seconds, over 0 to 3600",
-        "Longest time from arrival to answer.",
+        number(0, 3600), 60.0, "seconds, over 0 to 3600", "Longest time from arrival to answer."
     )
     model_aliases: tuple[str, ...] = _setting(
         names,
@@ -137,10 +140,51 @@ class Settings:
         file, None, "path", "The same for the NLI engine; the two are never mixed."
     )
     cache_dir: Path = _setting(
-        Path,
-        Path("~/.cache/semif-bento"),
-        "path",
-        "Where converted GGUF weights are kept.",
+        Path, Path("~/.cache/semif-bento"), "path", "Where converted GGUF weights are kept."
+    )
+    backend: Literal["torch", "vllm", "sglang"] = _setting(
+        one_of("torch", "vllm", "sglang"),
+        "torch",
+        "`torch`, `vllm` or `sglang`",
+        "What computes: torch in this process, or servers of one engine. With servers only the "
+        "tokenizer of SEMIF_MODEL is loaded here, SEMIF_DTYPE tells what they were started with, "
+        "and device, budget and prefix cache are theirs.",
+    )
+    backend_urls: tuple[str, ...] = _setting(
+        base_urls, (), "http(s) URLs, separated by commas", "The servers; all must be ready."
+    )
+    backend_model: str | None = _setting(
+        str, None, "text", "Name that the servers serve the model by. Defaults to SEMIF_MODEL."
+    )
+    backend_nli_urls: tuple[str, ...] = _setting(
+        base_urls,
+        (),
+        "http(s) URLs, separated by commas",
+        "The servers that classify for SEMIF_NLI_MODEL; they are others than those above.",
+    )
+    backend_nli_model: str | None = _setting(
+        str, None, "text", "Name that they serve it by. Defaults to SEMIF_NLI_MODEL."
+    )
+    backend_key: str = _setting(
+        str, "", "text", "Bearer token that the servers ask for.", repr=False
+    )
+    backend_key_file: Path | None = _setting(
+        file, None, "path", "File that holds it; surrounding white space is dropped."
+    )
+    backend_concurrency: int = _setting(
+        integer(1, 256), 16, "1 to 256", "Most calls that one server is asked at once."
+    )
+    backend_timeout_s: float = _setting(
+        number(0, 3600), 30.0, "seconds, over 0 to 3600", "Longest time of one call to a server."
+    )
+    backend_prime_tokens: int = _setting(
+        integer(0, 1 << 20),
+        0,
+        "tokens, 0 to 1048576",
+        "A shared state of so many tokens or more is sent alone first; 0 for never.",
+    )
+    backend_check_s: float = _setting(
+        number(0, 3600), 2.0, "seconds, over 0 to 3600", "Time between two looks at a server."
     )
 
     @classmethod
@@ -158,9 +202,11 @@ class Settings:
         given = {k: v.strip() for k, v in environ.items() if k.startswith("SEMIF_") and v.strip()}
         for name in given:
             if name not in known:
-                raise StartupError(f"{name} is not a setting{_did_you_mean(name, list(known))}.")
+                raise StartupError(f"{name} is not a setting{did_you_mean(name, list(known))}.")
         found = {known[name].name: _parse(known[name], name, text) for name, text in given.items()}
-        found["api_token"] = _token(found)
+        refuse_mixed_backends(found, NO_MODEL)
+        found["api_token"] = read_token(found)
+        found["backend_key"] = read_backend_key(found)
         found["revision"] = _revision(found)
         found["cache_dir"] = Path(found.get("cache_dir", "~/.cache/semif-bento")).expanduser()
         settings = cls(**found)
@@ -173,6 +219,11 @@ class Settings:
     def nli_name(self) -> str:
         """The NLI model as answers name it: its source and folder; empty where there is none."""
         return "/".join(filter(None, (self.nli_model, self.nli_subfolder)))
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether servers compute, not this process."""
+        return self.backend != "torch"
 
     @property
     def has_letter_engine(self) -> bool:
@@ -208,36 +259,11 @@ def settings_table() -> str:
     return "\n".join(lines)
 
 
-def _did_you_mean(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}" if close else ""
-
-
 def _parse(setting: "Field[Any]", name: str, text: str) -> Any:
     try:
         return setting.metadata["parse"](text)
     except ValueError as exc:
         raise StartupError(f"{name} {exc}.") from None
-
-
-def _token(found: Mapping[str, Any]) -> str:
-    token, file = found.get("api_token", ""), found.get("api_token_file")
-    if token and file:
-        raise StartupError("Set SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE, not both.")
-    source = "SEMIF_API_TOKEN"
-    if file:
-        source = "SEMIF_API_TOKEN_FILE"
-        try:
-            token = file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeError) as exc:
-            raise StartupError(f"{source} cannot be read: {type(exc).__name__}.") from None
-    if not token:
-        raise StartupError("SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE is required.")
-    if len(token) < MIN_TOKEN_CHARACTERS:
-        raise StartupError(f"{source} must hold at least {MIN_TOKEN_CHARACTERS} characters.")
-    if not token.isascii() or any(c.isspace() or not c.isprintable() for c in token):
-        raise StartupError(f"{source} must be printable ASCII without white space.")
-    return token
 
 
 def _revision(found: Mapping[str, Any]) -> str | None:

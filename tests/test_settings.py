@@ -180,3 +180,60 @@ def test_the_table_has_a_row_for_every_setting():
         fields(Settings)
     )
     assert len(table.splitlines()) == len(fields(Settings)) + 2
+
+
+REMOTE = {"SEMIF_BACKEND": "vllm", "SEMIF_BACKEND_URLS": "http://one:8000, https://two/engine/"}
+
+
+def test_two_settings_send_the_work_to_servers():
+    settings = read(**REMOTE)
+    assert settings.is_remote
+    assert settings.backend_urls == ("http://one:8000", "https://two/engine")
+    assert (settings.backend_model, settings.backend_key) == (None, "")
+    assert not read().is_remote
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"SEMIF_BACKEND": "tgi"}, "SEMIF_BACKEND must be one of torch, vllm, sglang, not 'tgi'."),
+        ({"SEMIF_BACKEND_URLS": ""}, "SEMIF_BACKEND=vllm needs SEMIF_BACKEND_URLS for"),
+        ({"SEMIF_BACKEND": "torch"}, "SEMIF_BACKEND_URLS needs SEMIF_BACKEND=vllm or"),
+        ({"SEMIF_BACKEND": "", "SEMIF_BACKEND_URLS": "", "SEMIF_BACKEND_TIMEOUT_S": "3"},
+         "SEMIF_BACKEND_TIMEOUT_S needs SEMIF_BACKEND=vllm or SEMIF_BACKEND=sglang."),
+        ({"SEMIF_VRAM_CAP_GIB": "12"}, "SEMIF_VRAM_CAP_GIB caps this process, which needs no card"),
+        ({"SEMIF_NLI_MODEL": "d", "SEMIF_NLI_REVISION": "r"},
+         "SEMIF_BACKEND=vllm needs SEMIF_BACKEND_NLI_URLS for SEMIF_NLI_MODEL."),
+        ({"SEMIF_BACKEND_NLI_URLS": "http://three"}, "SEMIF_BACKEND_NLI_URLS needs SEMIF_NLI"),
+        ({"SEMIF_MODEL": "none"}, "SEMIF_BACKEND_URLS needs SEMIF_MODEL."),
+        ({"SEMIF_BACKEND_CONCURRENCY": "0"}, "SEMIF_BACKEND_CONCURRENCY must be from 1 to 256"),
+        ({"SEMIF_BACKEND_KEY": "a b"}, "SEMIF_BACKEND_KEY must be printable ASCII without white"),
+    ],
+)  # fmt: skip
+def test_settings_that_do_not_go_together_are_refused_by_name(changes, message):
+    assert refusal(**{**REMOTE, **changes}).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "one:8000", "ftp://one", "http://", "http://one:x", "http://one:0", "http://user:pw@one",
+        "http://one?key=pw", "http://one#pw", "http://o ne", "http://one,", "http://one,http://one/",
+    ],
+)  # fmt: skip
+def test_what_is_no_base_url_is_refused_and_not_repeated(url):
+    message = refusal(**{**REMOTE, "SEMIF_BACKEND_URLS": url})
+    assert message.startswith("SEMIF_BACKEND_URLS must be http or https base URLs that differ")
+    assert "pw" not in message
+
+
+def test_a_backend_key_comes_from_a_file_and_never_shows(tmp_path):
+    file = tmp_path / "key"
+    file.write_text(" some-key\n")
+    settings = read(**REMOTE, SEMIF_BACKEND_KEY_FILE=str(file))
+    assert settings.backend_key == "some-key"
+    assert "some-key" not in repr(settings)
+    both = refusal(**REMOTE, SEMIF_BACKEND_KEY_FILE=str(file), SEMIF_BACKEND_KEY="x")
+    assert both == "Set SEMIF_BACKEND_KEY or SEMIF_BACKEND_KEY_FILE, not both."
+    file.write_text(" ")
+    assert refusal(**REMOTE, SEMIF_BACKEND_KEY_FILE=str(file)) == "SEMIF_BACKEND_KEY_FILE is empty."

@@ -5,7 +5,13 @@ from dataclasses import asdict
 from semif_bento import __version__
 from semif_bento.api import rendering
 from semif_bento.api.nli.answers import NliAnswers
-from semif_bento.api.results import DecisionResult, Health, PrefixCache, SharedResponse
+from semif_bento.api.results import (
+    DecisionResult,
+    EngineServer,
+    Health,
+    PrefixCache,
+    SharedResponse,
+)
 from semif_bento.api.schema import DecideRequest, SharedRequest
 from semif_bento.calibration import CalibrationTable
 from semif_bento.errors import InvalidRequest
@@ -104,4 +110,5 @@ class Answers:
             version=__version__,
             engines=engines,
             nli=nli,
+            servers=[EngineServer(**asdict(server)) for server in status.servers] or None,
         )

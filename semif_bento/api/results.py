@@ -145,6 +145,17 @@ class WorkloadCalibration(Wire):
     provenance: Provenance | None = WHEN_ASKED
 
 
+class EngineServer(Wire):
+    """A server of a remote engine: whether it is asked now, and what it was asked so far."""
+
+    name: str
+    is_ready: bool
+    running: int
+    calls: int
+    faults: int
+    ejections: int
+
+
 class NliHealth(Wire):
     """The NLI engine as /health tells of it."""
 
@@ -163,6 +174,7 @@ class Health(Wire):
     """Answer of GET /health; `vram_cap_gib` is 0 without a cap.
 
     `model` and what belongs to it are the letter engine's, or the NLI engine's where it is alone.
+    `servers` is there where a remote engine computes.
     """
 
     status: str
@@ -187,3 +199,4 @@ class Health(Wire):
     version: str
     engines: list[str]
     nli: NliHealth | None = WHEN_ASKED
+    servers: list[EngineServer] | None = WHEN_ASKED

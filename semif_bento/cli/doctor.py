@@ -1,7 +1,8 @@
 """`semif-bento doctor`: show what would start, and why it would not; nothing is served.
 
 It runs the same cheap gates as a start. It does not load the weights, so what only a forward can
-prove (a whole checkpoint, cached equal to fresh scoring) it does not tell.
+prove (a whole checkpoint, cached equal to fresh scoring) it does not tell. Servers of an engine
+have theirs loaded, so of them it proves all that a start does.
 """
 
 import argparse
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from semif_bento.engine.sources import ModelSource
 
 DEFAULT = "default"
+SECRETS = (TOKEN, "SEMIF_BACKEND_KEY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +82,30 @@ def examine(environment: Environment) -> Report:
     except StartupError as exc:
         report.reasons.append(f"settings: {exc}")
         return report
-    report.add("device", lambda: _device(settings))
+    if settings.is_remote:
+        report.add("servers", lambda: _servers(settings))
+    else:
+        _add_engines(report, settings)
     if settings.has_letter_engine:
         report.add("calibration", lambda: _calibration(settings))
-        report.add("model", lambda: _model(settings))
-        report.add("slots", lambda: _slots(settings))
     if settings.nli_model:
         report.add("nli calibration", lambda: _nli_calibration(settings))
-        report.add("nli model", lambda: _nli_model(settings))
-    report.add("memory", lambda: _memory(settings))
     if not environment.has_token():
         report.reasons.append(
             "settings: SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE is required; only "
             "`semif-bento serve` makes a token by itself."
         )
     return report
+
+
+def _add_engines(report: Report, settings: Settings) -> None:
+    report.add("device", lambda: _device(settings))
+    if settings.has_letter_engine:
+        report.add("model", lambda: _model(settings))
+        report.add("slots", lambda: _slots(settings))
+    if settings.nli_model:
+        report.add("nli model", lambda: _nli_model(settings))
+    report.add("memory", lambda: _memory(settings))
 
 
 def _setting_lines(environment: Environment) -> list[SettingLine]:
@@ -106,7 +117,7 @@ def _setting_lines(environment: Environment) -> list[SettingLine]:
             default = "" if setting.default is None else str(setting.default)
             lines.append(SettingLine(name, default, DEFAULT if default else "not set"))
             continue
-        shown = f"{len(value)} characters" if name == TOKEN else value
+        shown = f"{len(value)} characters" if name in SECRETS else value
         lines.append(SettingLine(name, shown, environment.sources[name]))
     return lines
 
@@ -155,7 +166,7 @@ def _model(settings: Settings) -> dict[str, Any]:
 
 
 def _nli_model(settings: Settings) -> dict[str, Any]:
-    from semif_bento.engine.nli.checkpoint import read_configuration
+    from semif_bento.engine.nli.template import read_configuration
     from semif_bento.engine.sources import locate_nli
 
     source = locate_nli(settings)
@@ -188,14 +199,35 @@ def _files(directory: Path) -> dict[str, Any]:
 
 
 def _slots(settings: Settings) -> dict[str, Any]:
-    from semif_bento.engine.loading import load_tokenizer, model_directory
+    from semif_bento.engine.loading import model_directory
     from semif_bento.engine.slots import prove_slots
     from semif_bento.engine.sources import locate
+    from semif_bento.engine.vocabulary import load_tokenizer
 
     source = locate(settings.model, settings.revision)
     directory = model_directory(source, settings.dtype, settings.cache_dir)
     slot_ids = prove_slots(load_tokenizer(directory))
     return dict(zip(LETTERS, slot_ids, strict=True))
+
+
+def _servers(settings: Settings) -> dict[str, Any]:
+    """Prove every server as a start does, then let go of them."""
+    from semif_bento.remote.startup import open_backend
+
+    backend = open_backend(settings)
+    try:
+        facts: dict[str, Any] = {
+            "servers": [server.name for server in backend.status().servers],
+            "calls_at_once": backend.slots,
+        }
+        if letter := backend.letter:
+            slots = {"slots": letter.slot_count, "wide_slots": letter.wide_slot_count}
+            facts |= {"letters": letter.identity.device, **slots}
+        if backend.nli:
+            facts["entailment"] = backend.nli.identity.device
+        return facts
+    finally:
+        backend.close()
 
 
 def _memory(settings: Settings) -> dict[str, Any]:

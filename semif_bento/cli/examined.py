@@ -48,13 +48,19 @@ def open_target(args: argparse.Namespace) -> "Target":
 
     Raises:
         StartupError: a setting is wrong, or the model does not load.
-        EvidenceError: the service cannot be reached or refuses the token, or there is no token.
+        EvidenceError: the service cannot be reached or refuses the token, there is no token, or
+            servers compute and no model is to be had here.
     """
     from semif_bento.evidence.target import open_local, open_service
 
     if args.url:
         return open_service(args.url, _read_token(args.token_file))
     settings = read_settings(args)
+    if settings.is_remote:
+        raise EvidenceError(
+            f"With SEMIF_BACKEND={settings.backend} there is no model here; examine the running "
+            "service with --url."
+        )
     print(f"loading {settings.model} on {settings.device} in {settings.dtype}", flush=True)
     return open_local(settings)
 

@@ -32,10 +32,10 @@ def run(args: argparse.Namespace) -> int:
     """
     environment = read_environment(os.environ, args.env_file).with_token()
     settings = environment.settings()
-    print(
-        f"semif-bento {semif_bento.__version__}: loading {settings.model} on {settings.device}",
-        flush=True,
-    )
+    work = f"loading {settings.model} on {settings.device}"
+    if settings.is_remote:
+        work = f"proving {len(settings.backend_urls)} {settings.backend} servers"
+    print(f"semif-bento {semif_bento.__version__}: {work}", flush=True)
     server = start_server(environment.values, args.host, args.port)
     _forward_signals(server)
     try:

@@ -7,6 +7,7 @@ probe prompts at start against whole encoding, and on every row against the text
 
 import hashlib
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerFast
@@ -19,6 +20,7 @@ from semif_bento.protocol import (
     CRITERION_EDGE,
     LETTERS,
     MAX_OPTIONS,
+    MAX_WIDE_OPTIONS,
     SYSTEM_TEXT,
     prompt_sha256,
     render_decision,
@@ -63,6 +65,7 @@ class Encoder:
         max_tokens: longest prompt.
         max_request_tokens: most tokens of a request, its state counted once; None for no limit.
         head_rows: logits that the model has; None where no model is at hand.
+        most_slots: options of the widest prompt, where more slots could be found.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class Encoder:
         max_tokens: int,
         max_request_tokens: int | None = None,
         head_rows: int | None = None,
+        most_slots: int = MAX_WIDE_OPTIONS,
     ) -> None:
         self._tokenizer = tokenizer
         self._plain = PlainText(tokenizer)
@@ -83,7 +87,7 @@ class Encoder:
         self._tail_ids = self._markup(self._tail)
         self._edge_ids = self._plain.encode(EDGE_TAIL)
         prompt = self._prove_template()
-        self.wide_slots = find_wide_slots(tokenizer, prompt, head_rows)
+        self.wide_slots = find_wide_slots(tokenizer, prompt, head_rows, most_slots)
         self._prove_split(*_wide_probe(len(self.wide_slots.ids)))
 
     def encode(self, request: ScoreRequest) -> EncodedRequest:
@@ -179,7 +183,7 @@ class Encoder:
     def _prove_split(self, state: JsonState, decision: Decision) -> str:
         """Prove one probe row and return its rendered prompt."""
         letters = self._slots(0, decision).letters
-        prompt = render_chat(self._tokenizer, _messages(render_payload(state, decision, letters)))
+        prompt = render_prompt(self._tokenizer, state, decision, letters)
         try:
             encoded = self._encode(ScoreRequest(state, (decision,)), is_limited=False)
         except InvalidRequest as exc:
@@ -189,6 +193,16 @@ class Encoder:
         if encoded.decisions[0].prompt_sha256 != prompt_sha256(prompt):
             raise StartupError("The chat template does not keep the payload as it is.")
         return prompt
+
+
+def render_prompt(
+    tokenizer: PreTrainedTokenizerFast,
+    state: JsonState,
+    decision: Decision,
+    letters: Sequence[str] = LETTERS,
+) -> str:
+    """Render a whole prompt as text, in one piece."""
+    return render_chat(tokenizer, _messages(render_payload(state, decision, letters)))
 
 
 def render_chat(tokenizer: PreTrainedTokenizerFast, messages: list[dict[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""Load a tokenizer and a whole checkpoint, or refuse; knows nothing of prompts or scoring."""
+"""Load a whole checkpoint, or refuse; knows nothing of tokenizers, prompts or scoring."""
 
 import warnings
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import transformers
 from safetensors import SafetensorError
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers import PreTrainedModel
 
 from semif_bento.engine.checkpoint import refuse_partial
 from semif_bento.engine.gguf import converted_directory
@@ -24,26 +24,6 @@ def model_directory(source: ModelSource, dtype: str, cache_dir: Path) -> Path:
     if source.kind == "gguf":
         return converted_directory(source.path, dtype, cache_dir)
     return source.path
-
-
-def load_tokenizer(directory: Path, *, needs_chat_template: bool = True) -> PreTrainedTokenizerFast:
-    """Load the fast tokenizer of a model directory.
-
-    Raises:
-        StartupError: missing or unreadable files, no fast tokenizer, or no chat template where
-            one is needed.
-    """
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            directory, local_files_only=True, trust_remote_code=False
-        )
-    except (OSError, ValueError, KeyError) as exc:
-        raise StartupError(f"The tokenizer cannot be loaded: {first_line(exc)}") from exc
-    if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        raise StartupError("The model has no fast tokenizer (tokenizer.json); one is needed.")
-    if needs_chat_template and not tokenizer.chat_template:
-        raise StartupError("The tokenizer has no chat template; the protocol needs one.")
-    return tokenizer
 
 
 def load_model(directory: Path, dtype: str, device: str) -> PreTrainedModel:

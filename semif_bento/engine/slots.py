@@ -37,9 +37,12 @@ def prove_slots(tokenizer: PreTrainedTokenizerFast) -> tuple[int, ...]:
 
 
 def find_wide_slots(
-    tokenizer: PreTrainedTokenizerFast, prompt: str, head_rows: int | None = None
+    tokenizer: PreTrainedTokenizerFast,
+    prompt: str,
+    head_rows: int | None = None,
+    most_slots: int = MAX_WIDE_OPTIONS,
 ) -> SlotTable:
-    """Return the slots of wide prompts, up to 255: those of A to Z, AA to ZZ that hold.
+    """Return the slots of wide prompts, up to `most_slots`: those of A to Z, AA to ZZ that hold.
 
     A slot holds if it is exactly one token that decodes back to it, is no other slot's, is what
     appending it to `prompt` appends, and has a row in the model's head (of `head_rows` rows; a
@@ -56,7 +59,7 @@ def find_wide_slots(
             continue
         if tokenizer.encode(prompt + letter, add_special_tokens=False) == [*prompt_ids, slot_id]:
             found[slot_id] = letter
-        if len(found) == MAX_WIDE_OPTIONS:
+        if len(found) == most_slots:
             break
     return SlotTable(tuple(found.values()), tuple(found))
 

@@ -17,6 +17,7 @@ from semif_bento.decisions import (
     ScoreRequest,
     ScorerStatus,
     Scores,
+    ServerStatus,
     SharedOutcome,
     SharedTiming,
 )
@@ -104,8 +105,10 @@ class ServiceScorer:
             EvidenceError: the service is gone.
         """
         health = self._send("GET", "/health", None)
-        told = {field.name: health[field.name] for field in fields(ScorerStatus)}
-        return ScorerStatus(**{**told, "prefix_cache": PrefixCacheStatus(**health["prefix_cache"])})
+        told = {f.name: health[f.name] for f in fields(ScorerStatus) if f.name != "servers"}
+        told["prefix_cache"] = PrefixCacheStatus(**health["prefix_cache"])
+        servers = tuple(ServerStatus(**server) for server in health.get("servers", ()))
+        return ScorerStatus(**told, servers=servers)
 
     def close(self) -> None:
         """Close the connections."""

@@ -16,6 +16,7 @@ from semif_bento.backend import Backend
 from semif_bento.caller import Caller
 from semif_bento.decisions import PrefixCacheStatus
 from semif_bento.errors import (
+    EngineFault,
     OutOfMemory,
     Overloaded,
     RequestError,
@@ -113,8 +114,10 @@ class Desk:
             caller.leave()  # after an answer it tells nobody anything
 
     def close(self) -> None:
-        """Drop what waits and return when the running jobs have ended."""
+        """Drop what waits, return when the running jobs have ended and the backend is closed."""
         self._threads.shutdown(wait=True, cancel_futures=True)
+        if self._backend is not None:
+            self._backend.close()
 
     def _admit(self) -> None:
         self._jobs = {job for job in self._jobs if not job.done()}
@@ -135,6 +138,9 @@ class Desk:
             return self._score(mode, job, caller)
         except OutOfMemory:
             metrics.OUT_OF_MEMORY.inc()
+            raise
+        except EngineFault as error:
+            metrics.ENGINE_FAULTS.labels(error.kind).inc()
             raise
         except RequestError:
             raise

@@ -25,6 +25,15 @@ REQUESTS = Counter(
 PREFIX_CACHE_HITS = Counter("semif_prefix_cache_hits", "Shared calls served from the cache.")
 PREFIX_CACHE_MISSES = Counter("semif_prefix_cache_misses", "Shared calls that had to prefill.")
 OUT_OF_MEMORY = Counter("semif_out_of_memory", "Calls that ran out of device memory.")
+ENGINE_FAULTS = Counter(
+    "semif_engine_faults", "Calls that failed by a remote engine's fault, by its kind.", ["kind"]
+)
+ENGINE_READY = Gauge(
+    "semif_engine_ready",
+    "1 for a server of a remote engine that is asked, 0 for one that is out, after the last call.",
+    ["server"],
+    multiprocess_mode="mostrecent",
+)
 RESERVED_BYTES = Gauge(
     "semif_reserved_bytes",
     "Device memory held by the process after the last call.",
@@ -37,3 +46,5 @@ def publish(status: ScorerStatus, before: PrefixCacheStatus) -> None:
     RESERVED_BYTES.set(status.reserved_gib * GIB)
     PREFIX_CACHE_HITS.inc(status.prefix_cache.hits - before.hits)
     PREFIX_CACHE_MISSES.inc(status.prefix_cache.misses - before.misses)
+    for server in status.servers:
+        ENGINE_READY.labels(server.name).set(server.is_ready)

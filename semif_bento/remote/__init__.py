@@ -1,0 +1,1 @@
+"""Scoring by servers of another engine: the same contract over vLLM or SGLang."""
