@@ -12,7 +12,7 @@ from semif_bento.engine.nli.encoding import EncodedInput
 
 MIN_SAVED_TOKENS = 96
 """A beginning gets a forward of its own when that saves this many tokens, about what the forward
-costs whatever its length (docs/nli.md tells how that was measured)."""
+costs whatever its length (docs/bench-classify.md has the figures)."""
 MIN_SHARED_TOKENS = 2
 """A prefix is not extended by less than this."""
 LEVELS = 6
