@@ -57,7 +57,9 @@ class SemIf:
         with bento.exit_on_startup_error():
             settings = bento.read_settings()
             table = load_calibration(settings.calibration)
-            load_calibration(settings.nli_calibration, NLI_ENGINE)
+            nli_table = load_calibration(settings.nli_calibration, NLI_ENGINE)
+            if settings.nli_revision is not None:
+                nli_table.require_model(settings.nli_name, settings.nli_revision)
             if settings.revision is not None:  # a package's own is known once it is loaded
                 table.require_model(settings.model, settings.revision)
 

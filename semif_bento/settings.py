@@ -216,6 +216,11 @@ class Settings:
         return settings
 
     @property
+    def nli_name(self) -> str:
+        """The NLI model as answers name it: its source and folder; empty where there is none."""
+        return "/".join(filter(None, (self.nli_model, self.nli_subfolder)))
+
+    @property
     def is_remote(self) -> bool:
         """Whether servers compute, not this process."""
         return self.backend != "torch"

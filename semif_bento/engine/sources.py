@@ -51,7 +51,7 @@ def locate_nli(settings: Settings) -> ModelSource:
     path = found.path / subfolder
     if not path.is_dir():
         raise StartupError(f"SEMIF_NLI_SUBFOLDER: there is no folder {subfolder!r} in it.")
-    return replace(found, name=f"{name}/{subfolder}", path=path)
+    return replace(found, name=settings.nli_name, path=path)
 
 
 def locate(

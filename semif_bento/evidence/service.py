@@ -1,5 +1,6 @@
 """A running service as a scorer, asked over HTTP; knows nothing of what the answers are for."""
 
+import contextlib
 import time
 from dataclasses import fields
 from typing import Any
@@ -61,10 +62,13 @@ class ServiceScorer:
             timeout=httpx.Timeout(TIMEOUT_S, connect=10.0),
             trust_env=httpx.URL(self.url).host not in ("127.0.0.1", "::1", "localhost"),
         )
-        self.health: dict[str, Any] = self._send("GET", "/health", None)
-        probed = self._send("POST", "/decide", self._direct_body(PROBE))
-        self.identity = _identity(probed)
-        self.prompt_version: str = probed["prompt_version"]
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(self.close)
+            self.health: dict[str, Any] = self._send("GET", "/health", None)
+            probed = self._send("POST", "/decide", self._direct_body(PROBE))
+            self.identity = _identity(probed)
+            self.prompt_version: str = probed["prompt_version"]
+            on_failure.pop_all()
 
     def direct(self, request: ScoreRequest) -> DirectOutcome:
         """Ask POST /decide.

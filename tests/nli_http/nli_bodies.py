@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-NLI = {"SEMIF_NLI_MODEL": "package:scripted/nli", "SEMIF_NLI_REVISION": "r1"}
+NLI = {"SEMIF_NLI_MODEL": "scripted-nli", "SEMIF_NLI_REVISION": "r1"}
 NO_LETTERS = {"SEMIF_MODEL": "none", "SEMIF_REVISION": ""}
 MODEL = "scripted-nli@r1"
 

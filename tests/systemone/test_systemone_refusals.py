@@ -1,9 +1,13 @@
 """Every refusal that was recorded from the service: status, shape and order; nothing is scored."""
 
 import json
+import tracemalloc
 
 import pytest
 from systemone_client import NOUL
+
+from semif_bento.api.systemone import schema
+from semif_bento.errors import InvalidShape
 
 MODEL = "jev-latest"
 TEXT_FAULTS = [("string_type", "str"), ("dict_type", "dict[any,any]"), ("list_type", "list[any]")]
@@ -211,3 +215,26 @@ def test_a_prompt_over_the_token_limit_is_400_with_both_counts(jev):
 def test_deep_and_huge_questions_are_refused_too(unasked):
     deep = json.loads("[" * 99 + "]" * 99)
     assert unasked.send_json(question(type="noul", instructions=deep)).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("kind", "criteria"),
+    [("score", [1] * 200_000), ("choice", dict.fromkeys(map(str, range(200_000)), 1))],
+)
+def test_criteria_that_are_far_too_many_are_not_all_described(kind, criteria):
+    tracemalloc.start()
+    with pytest.raises(InvalidShape) as refused:
+        schema.check(schema.SystemOneRequest, question(type=kind, criteria=criteria))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(refused.value.details) == 100
+    assert peak_bytes < 32 << 20
+
+
+def test_criteria_that_are_right_and_far_too_many_are_refused_by_number(unasked):
+    for kind, criteria, words in (
+        ("score", ["level"] * 2000, "Too many score levels"),
+        ("choice", dict.fromkeys(map(str, range(2000)), "x"), "Too many choices"),
+    ):
+        answer = unasked.post("/v1/systemone", json=question(type=kind, criteria=criteria))
+        assert (answer.status_code, words in answer.text) == (400, True)

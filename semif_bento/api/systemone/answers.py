@@ -169,7 +169,11 @@ class SystemOne:
             verdict.scores.decision_id: Found(
                 verdict.scores,
                 rendering.to_nli_evidence(
-                    verdict.scores, verdict.support, classifier, self._nli.table, wishes.workload
+                    verdict,
+                    classifier,
+                    self._nli.table,
+                    wishes.workload,
+                    diagnostics=wishes.diagnostics,
                 ),
             )
             for verdict in verdicts

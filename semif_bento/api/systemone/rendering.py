@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from semif_bento.api.nli.answers import Verdict
 from semif_bento.api.systemone import confidence
 from semif_bento.api.systemone.questions import TRUE
 from semif_bento.api.systemone.results import (
@@ -74,23 +75,27 @@ def to_evidence(
 
 
 def to_nli_evidence(
-    scores: Scores,
-    support: float,
+    verdict: Verdict,
     classifier: Classifier,
     table: CalibrationTable,
     workload: str | None,
+    *,
+    diagnostics: bool,
 ) -> dict[str, Any]:
     """Return what an answer by entailment tells beyond the service's own keys.
 
     Raises:
         InvalidRequest: the table does not hold `workload`.
     """
+    scores = verdict.scores
+    logits = (list(row.logits) for row in verdict.rows)
     return {
+        "pair_logits": dict(zip(scores.option_ids, logits, strict=True)) if diagnostics else None,
         "margin": margin(scores.probabilities),
         "near_tie": is_near_tie(scores.option_logits, classifier.identity.dtype),
         "prompt_sha256": scores.prompt_sha256,
         "prompt_version": nli_prompt_version(classifier.template),
-        "support": support,
+        "support": verdict.support,
         "calibrated": _calibrated(scores, table, workload) if workload else None,
     }
 

@@ -34,6 +34,7 @@ class Evidence(Wire):
     prompt_version: str | None = WHEN_ASKED
     letter_mass: Share | None = WHEN_ASKED
     support: Share | None = WHEN_ASKED
+    pair_logits: dict[str, list[float]] | None = WHEN_ASKED
     calibrated: CalibratedAnswer | None = WHEN_ASKED
     trivial: Literal[True] | None = WHEN_ASKED
 

@@ -4,6 +4,7 @@ Knows nothing of HTTP, limits or models. Faults come out as pydantic words them,
 what clients of the service read; unlike on the native routes, unknown keys inside a question pass.
 """
 
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -15,6 +16,8 @@ from semif_bento.errors import InvalidShape, UsageError
 MAX_CHOICES = 255
 MAX_LEVELS = 10
 MAX_DETAILS = 100
+MOST_CRITERIA = 1000
+"""More than any question may have, and enough to tell every fault that is told."""
 NO_IMAGES = "Images are not supported: this model reads text only."
 
 Text = str | dict[Any, Any] | list[Any]
@@ -106,6 +109,7 @@ def check(_: type[BaseModel], value: object) -> SystemOneRequest:
     """
     if isinstance(value, dict) and value.get("state", ...) is None:
         value = {key: part for key, part in value.items() if key != "state"}
+    value = _shorten(value)
     try:
         # From attributes only for its words: pydantic then calls a body that is no object so.
         body = SystemOneRequest.model_validate(value, from_attributes=True)
@@ -118,6 +122,29 @@ def check(_: type[BaseModel], value: object) -> SystemOneRequest:
     # A missing state alone is told; beside other faults it is not.
     told = [fault for fault in faults if fault["loc"] != ("state",) or fault["type"] != "missing"]
     raise InvalidShape([_detail(fault) for fault in (told or faults)[:MAX_DETAILS]])
+
+
+def _shorten(value: object) -> object:
+    """Cut criteria that are far too many to what is told of them; they are refused in any case.
+
+    pydantic would describe every one of them, which takes gigabytes for a megabyte of body.
+    """
+    questions = value.get("questions") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(questions, dict):
+        return value
+    short = {name: _shorten_question(question) for name, question in questions.items()}
+    return {**value, "questions": short}
+
+
+def _shorten_question(question: object) -> object:
+    criteria = question.get("criteria") if isinstance(question, dict) else None
+    if not isinstance(question, dict) or not isinstance(criteria, list | dict):
+        return question
+    if len(criteria) <= MOST_CRITERIA:
+        return question
+    if isinstance(criteria, list):
+        return {**question, "criteria": criteria[:MOST_CRITERIA]}
+    return {**question, "criteria": dict(islice(criteria.items(), MOST_CRITERIA))}
 
 
 def _refuse_other_keys(value: object) -> None:
