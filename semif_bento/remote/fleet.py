@@ -15,6 +15,9 @@ from semif_bento.remote.dialect import Ask
 from semif_bento.remote.server import Proof, Server, ServerFailed
 from semif_bento.remote.wire import ConnectionLost
 
+LAST_CHECK_S = 1.0
+"""How long the end waits for a running check."""
+
 T = TypeVar("T")
 
 
@@ -37,6 +40,7 @@ class Fleet:
     def __init__(self, servers: Sequence[Server]) -> None:
         self.servers = tuple(servers)
         self._watches: list[asyncio.Task[None]] = []
+        self._ending = asyncio.Event()
 
     async def ask(self, key: bytes, ask: Ask, read: Callable[[bytes], T]) -> T:
         """Ask the key's server, and once another one when that fails whatever it is asked.
@@ -81,7 +85,8 @@ class Fleet:
     async def watch(self, every_s: float, prove: Proof) -> None:
         """Begin to check every server again and again."""
         self._watches = [
-            asyncio.create_task(server.watch(every_s, prove)) for server in self.servers
+            asyncio.create_task(server.watch(every_s, prove, self._ending))
+            for server in self.servers
         ]
 
     def status(self) -> tuple[ServerStatus, ...]:
@@ -90,6 +95,9 @@ class Fleet:
 
     async def close(self) -> None:
         """End the checks and close every connection."""
+        self._ending.set()
+        if self._watches:  # a check that is cancelled while it connects would leave its socket open
+            await asyncio.wait(self._watches, timeout=LAST_CHECK_S)
         for watch in self._watches:
             watch.cancel()
         await asyncio.gather(*self._watches, return_exceptions=True)

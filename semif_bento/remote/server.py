@@ -102,11 +102,14 @@ class Server:
             return reply.body
         raise _failure(reply)
 
-    async def watch(self, every_s: float, prove: Proof) -> None:
-        """Check the server again and again, until cancelled."""
-        while True:
-            await asyncio.sleep(every_s)
-            await self._check(prove)
+    async def watch(self, every_s: float, prove: Proof, ending: asyncio.Event) -> None:
+        """Check the server again and again, until `ending` is set."""
+        while not ending.is_set():
+            try:
+                async with asyncio.timeout(every_s):
+                    await ending.wait()
+            except TimeoutError:
+                await self._check(prove)
 
     def status(self) -> ServerStatus:
         """Report what it was asked so far."""
