@@ -102,7 +102,7 @@ class ToldScorer:
         texts: dict[str, Any] = {field.name: "told" for field in fields(ScorerStatus)}
         numbers = {"allocated_gib": 0.1, "reserved_gib": 0.2, "branch_budget_mib": 16.0}
         cache = PrefixCacheStatus(0, 0, 0, 0, 0)
-        return ScorerStatus(**{**texts, **numbers, "prefix_cache": cache})
+        return ScorerStatus(**{**texts, **numbers, "prefix_cache": cache, "servers": ()})
 
     def _score(self, kind: str, state: Any, decision: Decision) -> Scores:
         if self.fail_after is not None and len(self.calls) >= self.fail_after:
