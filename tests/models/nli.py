@@ -15,6 +15,7 @@ from transformers import (
     Qwen3_5ForSequenceClassification,
 )
 
+from models.loaded import TINY_SHAPE
 from models.qwen_vocabulary import load_qwen_tokenizer
 from models.scorers import settings_for
 from semif_bento.engine.nli.checkpoint import NliCheckpoint
@@ -28,33 +29,11 @@ SLOW_DECAY = -5.0
 
 def build_nli_model(seed: int = 0, **changes: object) -> Qwen3_5ForSequenceClassification:
     """Build a random checkpoint in float32 with a vision tower; `changes` go to its text part."""
-    text: dict[str, object] = {
-        "vocab_size": 248320,
-        "hidden_size": 128,
-        "intermediate_size": 256,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 64,
-        "linear_num_key_heads": 2,
-        "linear_num_value_heads": 4,
-        "linear_key_head_dim": 32,
-        "linear_value_head_dim": 32,
-        "tie_word_embeddings": True,
-        "initializer_range": 0.1,
-        "rope_parameters": {
-            "rope_type": "default",
-            "rope_theta": 1e7,
-            "partial_rotary_factor": 0.25,
-            "mrope_section": [3, 3, 2],
-            "mrope_interleaved": True,
-        },
-    }
     vision = {"depth": 1, "hidden_size": 32, "intermediate_size": 32, "num_heads": 2}
     vision |= {"out_hidden_size": 128, "num_position_embeddings": 16}
     labels = ("contradiction", "entailment", "neutral")
     config = Qwen3_5Config(
-        text_config=text | changes,
+        text_config=TINY_SHAPE | changes,
         vision_config=vision,
         id2label=dict(enumerate(labels)),
         label2id={label: index for index, label in enumerate(labels)},
