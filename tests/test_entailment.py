@@ -25,7 +25,7 @@ from semif_bento.entailment import (
 
 
 def row(*logits: float) -> PairLogits:
-    return PairLogits(logits, 1, "")  # pyright: ignore[reportArgumentType]
+    return PairLogits(logits, 1, "")
 
 
 def entailed(e: float) -> PairLogits:

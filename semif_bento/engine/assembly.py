@@ -35,7 +35,6 @@ def assemble_scorer(
     source: ModelSource,
     settings: Settings,
     workspace: Workspace | None = None,
-    weight_bytes: int | None = None,
 ) -> TorchScorer:
     """Build a scorer around a loaded model and run every start-up proof on it.
 
@@ -47,13 +46,11 @@ def assemble_scorer(
         source: where both come from.
         settings: limits and budgets.
         workspace: shared with other engines; one of its own by default.
-        weight_bytes: what the weights of all engines take; by default, what is allocated now.
 
     Raises:
         StartupError: a proof fails, or the budget does not hold the largest legal prompt.
     """
     workspace = workspace or Workspace.of(settings)
-    weight_bytes = workspace.memory.allocated_bytes() if weight_bytes is None else weight_bytes
     request_tokens = settings.max_tokens * settings.max_decisions
     model_head = model.get_output_embeddings()
     head_rows = getattr(model_head, "out_features", None)
@@ -62,7 +59,7 @@ def assemble_scorer(
     head = SlotHead(model_head, encoder.slot_ids, encoder.wide_slots.ids)
     prove_model(model, backbone, head, encoder)
     prove_backbone(backbone, encoder)
-    budget = _budget(backbone, settings, workspace, weight_bytes, settings.max_decisions)
+    budget = _budget(backbone, settings, workspace, settings.max_decisions)
     scorer = TorchScorer(
         identity=_identity(model, source, settings.dtype),
         encoder=encoder,
@@ -84,7 +81,6 @@ def assemble_classifier(
     source: ModelSource,
     settings: Settings,
     workspace: Workspace | None = None,
-    weight_bytes: int | None = None,
 ) -> TorchClassifier:
     """Build a classifier around a loaded checkpoint and run every start-up proof on it.
 
@@ -93,13 +89,11 @@ def assemble_classifier(
         source: where it comes from.
         settings: limits and budgets.
         workspace: shared with other engines; one of its own by default.
-        weight_bytes: what the weights of all engines take; by default, what is allocated now.
 
     Raises:
         StartupError: a proof fails, or the budget does not hold the largest legal input.
     """
     workspace = workspace or Workspace.of(settings)
-    weight_bytes = workspace.memory.allocated_bytes() if weight_bytes is None else weight_bytes
     model = checkpoint.model
     vocabulary = int(model.config.get_text_config().vocab_size)
     encoder = PairEncoder(
@@ -107,7 +101,7 @@ def assemble_classifier(
     )
     backbone = Backbone(model, choose_branch_attention(model, settings.branch_attention))
     prove_classifier(checkpoint, backbone, encoder)
-    budget = _budget(backbone, settings, workspace, weight_bytes, None)
+    budget = _budget(backbone, settings, workspace, None)
     classifier = TorchClassifier(
         identity=_identity(model, source, settings.nli_dtype),
         encoder=encoder,
@@ -127,11 +121,10 @@ def _budget(
     backbone: Backbone,
     settings: Settings,
     workspace: Workspace,
-    weight_bytes: int,
     max_branches: int | None,
 ) -> BranchBudget:
     cost = measure_cost(backbone)
-    budget_bytes = workspace.budget_bytes(settings, weight_bytes)
+    budget_bytes = workspace.budget_bytes(settings)
     return BranchBudget(cost, budget_bytes, settings.max_tokens, max_branches)
 
 

@@ -60,7 +60,7 @@ def cascade_attention(
         raise ValueError("cascade attention takes whole sequences or branches, without masks")
     if branches is None:
         return sdpa_attention_forward(module, query, key, value, None, scaling=scaling)
-    layer = int(module.layer_idx)  # pyright: ignore[reportArgumentType]
+    layer = int(module.layer_idx)  # pyright: ignore[reportArgumentType]  an int, which torch types as a module
     scale = scaling if scaling is not None else query.shape[-1] ** -0.5
     prefix_key, prefix_value = branches.prefix_keys[layer], branches.prefix_values[layer]
     prefix_out, prefix_lse = _over_prefix(query, prefix_key, prefix_value, scale)

@@ -198,7 +198,7 @@ class PrefixCache:
 
 def new_cache(config: object) -> DynamicCache:
     """Return an empty cache for one prefill of a model with this configuration."""
-    return DynamicCache(config=config)  # pyright: ignore[reportArgumentType]
+    return DynamicCache(config=config)  # pyright: ignore[reportArgumentType]  any model's
 
 
 def _layer(layer: object) -> KeyValues | RecurrentStates:

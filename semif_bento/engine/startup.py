@@ -49,18 +49,15 @@ def open_backend(settings: Settings) -> Backend:
         StartupError: anything of INV-3: the device, the files, the weights, the slots, or a proof.
     """
     prepare_device(settings)
-    workspace = Workspace.of(settings)
     try:
         # All weights first: what they leave under a cap is every engine's budget.
         letter = load_letter(settings) if settings.has_letter_engine else None
         nli = load_nli(settings) if settings.nli_model else None
-        weight_bytes = workspace.memory.allocated_bytes()
+        workspace = Workspace.of(settings)
         return Backend(
             letter=letter
-            and assemble_scorer(
-                letter.model, letter.tokenizer, letter.source, settings, workspace, weight_bytes
-            ),
-            nli=nli and assemble_classifier(*nli, settings, workspace, weight_bytes),
+            and assemble_scorer(letter.model, letter.tokenizer, letter.source, settings, workspace),
+            nli=nli and assemble_classifier(*nli, settings, workspace),
         )
     except (torch.OutOfMemoryError, OutOfMemory) as exc:
         raise StartupError("The models do not fit on the device under its cap.") from exc

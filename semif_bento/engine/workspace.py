@@ -19,20 +19,27 @@ from semif_bento.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One device's memory, one prefix cache on it, and the guard around every call."""
+    """One device's memory, one prefix cache on it, and the guard around every call.
+
+    `weight_bytes` is what the weights of all engines take.
+    """
 
     memory: DeviceMemory
+    weight_bytes: int
     prefix_cache: PrefixCache
     guard: MemoryGuard
 
     @classmethod
     def of(cls, settings: Settings) -> "Workspace":
-        """Return the workspace of the configured device, its cache empty."""
+        """Return the workspace of the configured device, its cache empty.
+
+        Call it when the weights of every engine are loaded, and nothing else of theirs yet.
+        """
         memory: DeviceMemory = CudaMemory() if settings.device == "cuda" else CpuMemory()
         cache = PrefixCache(settings.prefix_cache_mib * MIB)
-        return cls(memory, cache, MemoryGuard(memory, cache))
+        return cls(memory, memory.allocated_bytes(), cache, MemoryGuard(memory, cache))
 
-    def budget_bytes(self, settings: Settings, weight_bytes: int) -> int:
+    def budget_bytes(self, settings: Settings) -> int:
         """Return the bytes for a state and its branches, fixed from now on.
 
         Under a VRAM cap: what the cap leaves beside all weights, what rests idle after warm-up,
@@ -44,7 +51,7 @@ class Workspace:
         self.memory.release()
         idle = max(0, self.memory.reserved_bytes() - self.memory.allocated_bytes())
         cache = settings.prefix_cache_mib * MIB
-        return int(settings.vram_cap_gib * GIB) - weight_bytes - idle - cache
+        return int(settings.vram_cap_gib * GIB) - self.weight_bytes - idle - cache
 
     def rest(self) -> None:
         """Hand back what start-up left idle, and take what is reserved then as the baseline."""

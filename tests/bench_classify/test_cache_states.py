@@ -31,7 +31,7 @@ class Altered:
         self.calls += 1
         self._classifier.shares = self.shares
         try:
-            outcome = self._classifier.classify(inputs)  # pyright: ignore
+            outcome = self._classifier.classify(inputs)
         finally:
             self._classifier.shares = True
         return replace(outcome, rows=tuple(self._alter(self, outcome.rows)))
@@ -110,9 +110,9 @@ def test_a_label_that_differs_in_the_warm_up_alone_is_a_fault_and_the_row_is_nam
     def turn_first(classifier: Altered, rows: Sequence[PairLogits]) -> Sequence[PairLogits]:
         if classifier.calls > 1:
             return rows
-        return [with_logits(rows[0], tuple(-logit for logit in rows[0].logits)), *rows[1:]]  # pyright: ignore
+        return [with_logits(rows[0], tuple(-logit for logit in rows[0].logits)), *rows[1:]]
 
-    altered = replace(subject, classifier=Altered(subject.classifier, turn_first))  # pyright: ignore
+    altered = replace(subject, classifier=Altered(subject.classifier, turn_first))
 
     faults = measured(altered, inputs, reference).faults()
 
@@ -131,7 +131,7 @@ def test_a_winner_that_differs_when_warm_is_a_fault_and_the_group_is_named(
         entailed[lowest] = with_logits(rows[lowest], (0.0, 50.0, 0.0))
         return entailed
 
-    altered = replace(subject, classifier=Altered(subject.classifier, lift_last))  # pyright: ignore
+    altered = replace(subject, classifier=Altered(subject.classifier, lift_last))
 
     faults = measured(altered, inputs, reference).faults()
 
@@ -143,7 +143,7 @@ def test_an_answer_for_other_tokens_is_refused(subject: Subject, inputs: FrozenI
     altered = Altered(subject.classifier, lambda _, rows: list(reversed(rows)))
 
     with pytest.raises(ScoringFailed, match="'parcels-yes' was answered for other token ids"):
-        run_pass(altered, inputs, "cold", 0, batch=4)  # pyright: ignore
+        run_pass(altered, inputs, "cold", 0, batch=4)
 
 
 def test_a_ratio_under_its_bar_is_told(

@@ -73,7 +73,6 @@ def test_calibrate_on_a_real_model_writes_reports_and_a_table_or_says_why_not(
 
 
 def test_accept_on_a_real_model_agrees_with_semifs_scorer_and_repeats(in_process, tmp_path, capsys):
-    pytest.importorskip("fastjev")
     rows = write_rows(tmp_path / "rows", 8)
     arguments = ["accept", "--rows", rows, "--out", "out", "--runs", "3"]
     main(arguments)

@@ -67,7 +67,7 @@ def test_a_websocket_is_turned_away():
         sent.append(message)
 
     scope = {"type": "websocket", "path": "/decide", "headers": []}
-    asyncio.run(Guard(PlainTextResponse(""), TOKEN)(scope, None, send))  # type: ignore[arg-type]
+    asyncio.run(Guard(PlainTextResponse(""), TOKEN)(scope, None, send))
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 

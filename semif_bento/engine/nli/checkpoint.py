@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import transformers
 from torch import nn
@@ -26,7 +26,7 @@ class NliCheckpoint:
     @property
     def head(self) -> nn.Linear:
         """The classification head, hidden → 3."""
-        return self.model.score  # pyright: ignore[reportReturnType]
+        return cast(nn.Linear, self.model.score)
 
 
 def load_checkpoint(directory: Path, dtype: str, device: str) -> NliCheckpoint:
