@@ -18,7 +18,7 @@ from semif_bento.api.schema import DecideRequest, SharedRequest
 from semif_bento.api.systemone.answers import SystemOne
 from semif_bento.backend import Backend
 from semif_bento.calibration import NLI_ENGINE, load_calibration
-from semif_bento.serving.desk import Desk
+from semif_bento.serving.scheduler import Scheduler
 from semif_bento.settings import Settings
 
 # A worker that cannot start must end the server, not be respawned for ever behind an open socket.
@@ -68,22 +68,22 @@ class SemIf:
             settings = bento.read_settings()
             table = load_calibration(settings.calibration)
             nli_table = load_calibration(settings.nli_calibration, NLI_ENGINE)
-            self.desk = Desk(settings.max_waiting, settings.timeout_s)
-            self.desk.open(lambda: self.open_backend(settings))
+            self.scheduler = Scheduler(settings.max_waiting, settings.timeout_s)
+            self.scheduler.open(lambda: self.open_backend(settings))
             for engine, fitted in (
-                (self.desk.backend.letter, table),
-                (self.desk.backend.nli, nli_table),
+                (self.scheduler.backend.letter, table),
+                (self.scheduler.backend.nli, nli_table),
             ):
                 if engine:
                     fitted.require_model(engine.identity.source, engine.identity.revision)
-            self.nli = NliAnswers(settings, nli_table, self.desk)
-            self.answers = Answers(settings, table, self.desk, self.nli)
-            self.systemone = SystemOne.over(self.desk, table, settings.model_aliases, self.nli)
+            self.nli = NliAnswers(settings, nli_table, self.scheduler)
+            self.answers = Answers(settings, table, self.scheduler, self.nli)
+            self.systemone = SystemOne.over(self.scheduler, table, settings.model_aliases, self.nli)
 
     @bentoml.on_shutdown
     def close(self) -> None:
         """Wait for the running call."""
-        self.desk.close()
+        self.scheduler.close()
 
     @bentoml.api(route="/health", input_spec=bento.HealthBody)
     async def health(self) -> Health:

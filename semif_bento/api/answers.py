@@ -17,26 +17,26 @@ from semif_bento.calibration import CalibrationTable
 from semif_bento.errors import InvalidRequest
 from semif_bento.protocol import PROMPT_VERSION, SEMIF_COMMIT
 from semif_bento.serving import metrics
-from semif_bento.serving.desk import Desk
+from semif_bento.serving.scheduler import Scheduler
 from semif_bento.settings import Settings
 
 
 class Answers:
-    """The routes over one desk.
+    """The routes over one scheduler.
 
     Args:
         settings: limits, and what /health repeats of them.
         table: temperatures by workload.
-        desk: open, so that its engines are loaded.
+        scheduler: open, so that its engines are loaded.
         nli: answers what is asked with engine nli.
     """
 
     def __init__(
-        self, settings: Settings, table: CalibrationTable, desk: Desk, nli: NliAnswers
+        self, settings: Settings, table: CalibrationTable, scheduler: Scheduler, nli: NliAnswers
     ) -> None:
         self._settings = settings
         self._table = table
-        self._desk = desk
+        self._scheduler = scheduler
         self._nli = nli
 
     async def decide(self, body: DecideRequest, arrived_s: float) -> DecisionResult:
@@ -45,14 +45,14 @@ class Answers:
         Raises:
             NotFound: the engine asked for is not loaded.
             InvalidRequest: unknown workload, or as the scorer raises it.
-            RequestError: as `Desk.run` raises it.
+            RequestError: as `Scheduler.run` raises it.
         """
         if body.engine == "nli":
             return await self._nli.decide(body, arrived_s)
-        scorer = self._desk.backend.require_letter()
+        scorer = self._scheduler.backend.require_letter()
         self._table.require(body.workload)
         request = rendering.to_direct_request(body)
-        outcome = await self._desk.run(
+        outcome = await self._scheduler.run(
             "direct", lambda caller: scorer.direct(request, caller), arrived_s
         )
         metrics.INPUT_TOKENS.labels("direct").inc(outcome.scores.input_tokens)
@@ -64,17 +64,17 @@ class Answers:
         Raises:
             NotFound: the engine asked for is not loaded.
             InvalidRequest: too many decisions, unknown workload, or as the scorer raises it.
-            RequestError: as `Desk.run` raises it.
+            RequestError: as `Scheduler.run` raises it.
         """
         asked, limit = len(body.decisions), self._settings.max_decisions
         if asked > limit:
             raise InvalidRequest(f"`decisions` has {asked} entries; at most {limit} are taken.")
         if body.engine == "nli":
             return await self._nli.decide_shared(body, arrived_s)
-        scorer = self._desk.backend.require_letter()
+        scorer = self._scheduler.backend.require_letter()
         self._table.require(body.workload)
         request = rendering.to_shared_request(body)
-        outcome = await self._desk.run(
+        outcome = await self._scheduler.run(
             "shared", lambda caller: scorer.shared(request, caller), arrived_s
         )
         timing = outcome.timing
@@ -84,7 +84,7 @@ class Answers:
 
     def health(self) -> Health:
         """Answer /health without waiting for the running call."""
-        backend = self._desk.backend
+        backend = self._scheduler.backend
         model, status, nli = backend.identity, backend.status(), self._nli.health()
         engines = [name for name, one in (("letter", backend.letter), ("nli", nli)) if one]
         return Health(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from semif_bento.api import complaints
+from semif_bento.api import validation
 from semif_bento.api.encodings import GZIP, IDENTITY, ZSTD
 from semif_bento.api.nli.results import ClassifyAnswer
 from semif_bento.api.nli.schema import ClassifyRequest
@@ -33,7 +33,7 @@ class Route:
     is_open: bool = False
     body: type[BaseModel] | None = None
     answer: type[BaseModel] | None = None
-    check: Callable[[type[BaseModel], object], BaseModel] = complaints.check
+    check: Callable[[type[BaseModel], object], BaseModel] = validation.check
     encodings: tuple[str, ...] = (IDENTITY,)
     needs_engine: bool = False
 

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from semif_bento.api.places import name_key, name_place
+from semif_bento.api.json_paths import name_key, name_path
 from semif_bento.errors import InvalidRequest, MalformedJson
 
 MAX_DEPTH = 100
@@ -123,4 +123,4 @@ def _check(value: object, path: list[str | int]) -> None:
 def _refuse(path: list[str | int], reason: str, key: str | None = None) -> NoReturn:
     name = key and name_key(path, key)
     detail = f": `{name}`" if name else ""
-    raise InvalidRequest(f"{name_place(path)} {reason}{detail}.")
+    raise InvalidRequest(f"{name_path(path)} {reason}{detail}.")

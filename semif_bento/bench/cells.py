@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from semif_bento.bench.floor import Floor
-from semif_bento.bench.subjects import Subject
+from semif_bento.bench.target import Target
 from semif_bento.bench.workload import as_rows, make_request
 from semif_bento.decisions import ScoreRequest, Scores
 from semif_bento.engine.encoding import Encoder
@@ -63,20 +63,20 @@ class DirectCell:
 
 
 def time_shared(
-    subject: Subject, floor: Floor, state_tokens: int, decisions: int, repeats: int
+    target: Target, floor: Floor, state_tokens: int, decisions: int, repeats: int
 ) -> SharedCell:
     """Time shared scoring of one synthetic request, after one untimed and metered run of each.
 
     Raises:
         StartupError: the reference scorers are not installed.
     """
-    scorer = subject.scorer
-    request = make_request(state_tokens, decisions, _counter(subject))
+    scorer = target.scorer
+    request = make_request(state_tokens, decisions, _counter(target))
     rows = as_rows(request)
     reference = _reference("shared", "score_shared")
 
     def run_reference() -> Any:
-        return reference(subject.model, subject.tokenizer, rows, {}, MAX_TOKENS)
+        return reference(target.model, target.tokenizer, rows, {}, MAX_TOKENS)
 
     def run_cold() -> Any:
         scorer.forget_prefixes()
@@ -89,12 +89,12 @@ def time_shared(
     count = 1 if is_long else repeats
     calls = (run_reference, run_cold, lambda: scorer.shared(request))
     reference_s, cold_s, warm_s = _interleaved(calls, count)
-    encoded = Encoder(subject.tokenizer, MAX_TOKENS).encode(request)
+    encoded = Encoder(target.tokenizer, MAX_TOKENS).encode(request)
     lengths = [len(decision.suffix_ids) for decision in encoded.decisions]
     prefix_tokens = len(encoded.prefix_ids)
     gap, flips = _agreement(outcome.scores, expected)
     return SharedCell(
-        model=subject.name,
+        model=target.name,
         dtype=scorer.identity.dtype,
         state_tokens=state_tokens,
         decisions=decisions,
@@ -115,29 +115,29 @@ def time_shared(
     )
 
 
-def time_direct(subject: Subject, floor: Floor, prompt_tokens: int, repeats: int) -> DirectCell:
+def time_direct(target: Target, floor: Floor, prompt_tokens: int, repeats: int) -> DirectCell:
     """Time one decision of about `prompt_tokens` tokens scored whole.
 
     Raises:
         StartupError: the reference scorers are not installed.
     """
-    request = _direct_request(subject, prompt_tokens)
+    request = _direct_request(target, prompt_tokens)
     row = as_rows(request)[0]
     reference = _reference("direct", "score")
 
     def run_reference() -> Any:
-        return reference(subject.model, subject.tokenizer, row, {}, MAX_TOKENS)
+        return reference(target.model, target.tokenizer, row, {}, MAX_TOKENS)
 
     def run_ours() -> Any:
-        return subject.scorer.direct(request)
+        return target.scorer.direct(request)
 
     expected, outcome = run_reference(), run_ours()
     reference_s, direct_s = _interleaved((run_reference, run_ours), repeats)
     gap, flips = _agreement([outcome.scores], [expected])
     tokens = outcome.scores.input_tokens
     return DirectCell(
-        model=subject.name,
-        dtype=subject.scorer.identity.dtype,
+        model=target.name,
+        dtype=target.scorer.identity.dtype,
         prompt_tokens=tokens,
         repeats=repeats,
         reference_s=reference_s,
@@ -149,16 +149,16 @@ def time_direct(subject: Subject, floor: Floor, prompt_tokens: int, repeats: int
     )
 
 
-def _direct_request(subject: Subject, prompt_tokens: int) -> ScoreRequest:
-    encoder, count = Encoder(subject.tokenizer, MAX_TOKENS), _counter(subject)
+def _direct_request(target: Target, prompt_tokens: int) -> ScoreRequest:
+    encoder, count = Encoder(target.tokenizer, MAX_TOKENS), _counter(target)
     request = make_request(1, 1, count)
     frame = len(encoder.encode(request).whole(0)) - count(str(request.state))
     return make_request(max(1, prompt_tokens - frame), 1, count)
 
 
-def _counter(subject: Subject) -> Callable[[str], int]:
+def _counter(target: Target) -> Callable[[str], int]:
     def count(text: str) -> int:
-        return len(subject.tokenizer.encode(text, add_special_tokens=False))
+        return len(target.tokenizer.encode(text, add_special_tokens=False))
 
     return count
 

@@ -7,8 +7,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semif_bento.cli.examined import open_target, require_packages
 from semif_bento.cli.table import render_table
+from semif_bento.cli.target import open_target, require_packages
 
 if TYPE_CHECKING:
     from semif_bento.evidence.acceptance import Acceptance
@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _print(found: "Acceptance", movements: "tuple[Movement, ...]") -> None:
     print()
-    for complaint in found.complaints:
-        print(f"left out: {complaint}")
+    for row_error in found.row_errors:
+        print(f"left out: {row_error}")
     rows = [
         ("pass" if check.passed else "FAIL", check.name, check.number, check.bar)
         for check in found.checks

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 def _scorers(args: argparse.Namespace) -> dict[str, object]:
     from semif_bento.bench.cells import MAX_TOKENS, time_direct, time_shared
     from semif_bento.bench.floor import Floor
-    from semif_bento.bench.subjects import open_subject
+    from semif_bento.bench.target import open_target
 
     settings = Settings(
         device=args.device,
@@ -71,22 +71,22 @@ def _scorers(args: argparse.Namespace) -> dict[str, object]:
     )
     cells, direct = [], []
     for name in args.models:
-        subject = open_subject(name, settings)
-        floor = Floor.of(subject.model)
+        target = open_target(name, settings)
+        floor = Floor.of(target.model)
         print(
             f"\n{name}, {args.dtype} on {settings.device}, {args.threads} thread(s): "
             f"{floor.flops_per_second / 1e9:.0f} GFLOP/s in matrix products, "
-            f"{subject.scorer.status().matrix_products} products, "
-            f"{subject.scorer.serving_config}\nseconds are medians; reference and ours in turn\n"
+            f"{target.scorer.status().matrix_products} products, "
+            f"{target.scorer.serving_config}\nseconds are medians; reference and ours in turn\n"
         )
-        one = time_direct(subject, floor, PROMPT_TOKENS, args.repeats)
+        one = time_direct(target, floor, PROMPT_TOKENS, args.repeats)
         direct.append(asdict(one))
         print(
             f"one decision, {one.prompt_tokens} tokens: reference {one.reference_s:.3f} s, ours "
             f"{one.direct_s:.3f} s, ratio {one.ratio:.2f}, floor {one.floor_s:.3f} s\n\n{HEADER}"
         )
         for decisions, state_tokens in _sizes(args.quick):
-            cell = time_shared(subject, floor, state_tokens, decisions, args.repeats)
+            cell = time_shared(target, floor, state_tokens, decisions, args.repeats)
             cells.append(asdict(cell))
             peaks = f"{cell.reference_peak_bytes / MIB:.0f} → {cell.peak_bytes / MIB:.0f}"
             print(

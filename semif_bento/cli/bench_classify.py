@@ -19,12 +19,12 @@ from semif_bento.cli.table import render_table
 from semif_bento.errors import SemifError
 
 if TYPE_CHECKING:
-    from semif_bento.bench.classify.card import CardWatch
+    from semif_bento.bench.classify.gpu_watch import GpuWatch
     from semif_bento.bench.classify.inputs import FrozenInputs
     from semif_bento.bench.classify.measurement import Check, CheckedPass, Measurement
-    from semif_bento.bench.classify.receipt import Receipt
     from semif_bento.bench.classify.reference import Reference
-    from semif_bento.bench.classify.subject import Subject
+    from semif_bento.bench.classify.run_folder import RunFolder
+    from semif_bento.bench.classify.target import Target
     from semif_bento.settings import Settings
 
 TINY = {
@@ -53,44 +53,46 @@ def run(args: argparse.Namespace) -> int:
     if args.profiles:
         return bench_profiles.run(args, environment)
     _quiet(args.threads)
-    from semif_bento.bench.classify.receipt import FAILED, Receipt
+    from semif_bento.bench.classify.run_folder import FAILED, RunFolder
 
-    receipt = Receipt(args.out)
+    run_folder = RunFolder(args.out)
     try:
         with _settings(environment, is_tiny) as settings:
-            return _run(args, settings, is_tiny, receipt)
+            return _run(args, settings, is_tiny, run_folder)
     except SemifError as exc:
-        receipt.phase(FAILED, reason=str(exc))
+        run_folder.phase(FAILED, reason=str(exc))
         raise
 
 
-def _run(args: argparse.Namespace, settings: "Settings", is_tiny: bool, receipt: "Receipt") -> int:
+def _run(
+    args: argparse.Namespace, settings: "Settings", is_tiny: bool, run_folder: "RunFolder"
+) -> int:
     from semif_bento.bench.classify.inputs import write_inputs
-    from semif_bento.bench.classify.receipt import DONE, INPUTS, REFERENCE
-    from semif_bento.bench.classify.subject import open_subject
+    from semif_bento.bench.classify.run_folder import DONE, INPUTS, REFERENCE
+    from semif_bento.bench.classify.target import open_target
 
     if settings.device == "cpu":
         print("no card is watched: the device is a CPU")
     with _watch(settings) as watch:
-        receipt.phase("loading", command=" ".join(map(str, _arguments(args))))
-        subject = open_subject(settings, is_tiny=is_tiny)
-        inputs = _freeze(args.inputs, subject)
-        receipt.phase("frozen", model=asdict(subject.identity), pairs=len(inputs.rows))
-        for path in (args.write_inputs, receipt.path(INPUTS)):
+        run_folder.phase("loading", command=" ".join(map(str, _arguments(args))))
+        target = open_target(settings, is_tiny=is_tiny)
+        inputs = _freeze(args.inputs, target)
+        run_folder.phase("frozen", model=asdict(target.identity), pairs=len(inputs.rows))
+        for path in (args.write_inputs, run_folder.path(INPUTS)):
             if path:
                 write_inputs(path, inputs)
         if args.write_inputs:
             print(f"wrote {args.write_inputs}; nothing was measured")
-            receipt.phase(DONE)
+            run_folder.phase(DONE)
             return 0
-        receipt.phase("making or reading the reference")
-        reference = _reference(args.reference, subject, inputs, receipt.path(REFERENCE))
+        run_folder.phase("making or reading the reference")
+        reference = _reference(args.reference, target, inputs, run_folder.path(REFERENCE))
         if args.control:
-            _control(subject, inputs, reference, args.batch, receipt)
-        measurement = _measure(args, subject, inputs, reference, receipt)
-    void = watch.complaint() if watch else None
+            _control(target, inputs, reference, args.batch, run_folder)
+        measurement = _measure(args, target, inputs, reference, run_folder)
+    void = watch.fault() if watch else None
     faults, missed = measurement.faults(), measurement.missed_bars()
-    receipt.phase(
+    run_folder.phase(
         DONE,
         void=void,
         faults=faults,
@@ -111,11 +113,11 @@ def _run(args: argparse.Namespace, settings: "Settings", is_tiny: bool, receipt:
     return 1 if void or faults or (missed and args.bars) else 0
 
 
-def _freeze(path: Path | None, subject: "Subject") -> "FrozenInputs":
+def _freeze(path: Path | None, target: "Target") -> "FrozenInputs":
     from semif_bento.bench.classify.inputs import freeze, read_pairs
-    from semif_bento.bench.classify.made import make_pairs
+    from semif_bento.bench.classify.synthetic import make_pairs
 
-    inputs = freeze(read_pairs(path) if path else make_pairs(), subject.encoder)
+    inputs = freeze(read_pairs(path) if path else make_pairs(), target.encoder)
     tokens, rows = inputs.tokens(), len(inputs.rows)
     print(
         f"{rows} pairs, {len(inputs.groups())} groups of two or more, {tokens} tokens "
@@ -126,7 +128,7 @@ def _freeze(path: Path | None, subject: "Subject") -> "FrozenInputs":
 
 
 def _reference(
-    given: Path | None, subject: "Subject", inputs: "FrozenInputs", kept: Path | None
+    given: Path | None, target: "Target", inputs: "FrozenInputs", kept: Path | None
 ) -> "Reference":
     from semif_bento.bench.classify.reference import (
         make_reference,
@@ -135,7 +137,7 @@ def _reference(
     )
 
     if given:
-        reference = read_reference(given, subject, inputs)
+        reference = read_reference(given, target, inputs)
         print(f"reference: {given}, made on {reference.made_on}", flush=True)
     else:
 
@@ -143,50 +145,50 @@ def _reference(
             if done % PROGRESS_ROWS == 0 or done == len(inputs.rows):
                 print(f"reference: {done} of {len(inputs.rows)} pairs", flush=True)
 
-        reference = make_reference(subject, inputs, show)
+        reference = make_reference(target, inputs, show)
     if kept:
         write_reference(kept, reference)
     return reference
 
 
 def _control(
-    subject: "Subject",
+    target: "Target",
     inputs: "FrozenInputs",
     reference: "Reference",
     batch: int,
-    receipt: "Receipt",
+    run_folder: "RunFolder",
 ) -> None:
     """Tell how far the untouched model is from itself when it is run in padded batches."""
     from semif_bento.bench.classify.measurement import check
     from semif_bento.bench.classify.reference import run_padded
 
-    found = check(inputs, run_padded(subject, inputs, batch), reference)
-    receipt.phase("control done", control=asdict(found))
+    found = check(inputs, run_padded(target, inputs, batch), reference)
+    run_folder.phase("control done", control=asdict(found))
     print(f"control, plain transformers in padded batches: {_render_check(found)}", flush=True)
 
 
 def _measure(
     args: argparse.Namespace,
-    subject: "Subject",
+    target: "Target",
     inputs: "FrozenInputs",
     reference: "Reference",
-    receipt: "Receipt",
+    run_folder: "RunFolder",
 ) -> "Measurement":
     from semif_bento.bench.classify.measurement import measure
 
-    identity = subject.identity
+    identity = target.identity
     print(
         f"{identity.source} at {identity.revision}, {identity.dtype} on {identity.device}, "
-        f"{subject.classifier.serving_config}, batches of {args.batch}",
+        f"{target.classifier.serving_config}, batches of {args.batch}",
         flush=True,
     )
 
     def show(checked: "CheckedPass") -> None:
-        receipt.phase(f"after round {checked.run.round}, {checked.run.state}")
-        receipt.add_pass(checked)
+        run_folder.phase(f"after round {checked.run.round}, {checked.run.state}")
+        run_folder.add_pass(checked)
         _print_pass(checked)
 
-    return measure(subject, inputs, reference, batch=args.batch, passes=args.passes, on_pass=show)
+    return measure(target, inputs, reference, batch=args.batch, passes=args.passes, on_pass=show)
 
 
 def _print_pass(checked: "CheckedPass") -> None:
@@ -235,7 +237,7 @@ def _settings(environment: Environment, is_tiny: bool) -> "Iterator[Settings]":
     if not is_tiny:
         yield environment.with_token().settings()
         return
-    from semif_bento.bench.classify.subject import TINY_REVISION, write_tiny_checkpoint
+    from semif_bento.bench.classify.target import TINY_REVISION, write_tiny_checkpoint
 
     with tempfile.TemporaryDirectory(prefix="semif-nli-") as scratch:
         made = environment.with_token()
@@ -247,16 +249,16 @@ def _settings(environment: Environment, is_tiny: bool) -> "Iterator[Settings]":
 
 
 @contextlib.contextmanager
-def _watch(settings: "Settings") -> "Iterator[CardWatch | None]":
+def _watch(settings: "Settings") -> "Iterator[GpuWatch | None]":
     """Watch the card that the settings name; there is none on a CPU."""
     if settings.device == "cpu":
         yield None
         return
-    from semif_bento.bench.classify.card import CardWatch, query_card
-    from semif_bento.bench.classify.subject import card_id
+    from semif_bento.bench.classify.gpu_watch import GpuWatch, query_gpu
+    from semif_bento.bench.classify.target import card_id
 
     card = card_id(settings)
-    with CardWatch(lambda: query_card(card)) as watch:
+    with GpuWatch(lambda: query_gpu(card)) as watch:
         yield watch
 
 

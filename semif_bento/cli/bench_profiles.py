@@ -24,20 +24,20 @@ def run(args: argparse.Namespace, environment: Environment) -> int:
             baseline did not start.
     """
     from semif_bento.bench.classify import sweep
-    from semif_bento.bench.classify.receipt import DONE, Receipt
+    from semif_bento.bench.classify.run_folder import DONE, RunFolder
 
     if args.out is None:
         raise StartupError("--profiles needs --out, a new folder for all that is measured.")
     profiles = sweep.read_profiles(args.profiles)
-    receipt = Receipt(args.out)
+    run_folder = RunFolder(args.out)
     arguments = ["--passes", str(args.passes), "--threads", str(args.threads)]
 
     def started(profile: "Profile") -> None:
-        receipt.phase(f"measuring {profile.name}", profiles=[asdict(one) for one in profiles])
+        run_folder.phase(f"measuring {profile.name}", profiles=[asdict(one) for one in profiles])
         print(f"measuring {profile.name}", flush=True)
 
     def ended(outcome: "Outcome") -> None:
-        receipt.complete({"profile": asdict(outcome.profile), "reason": outcome.reason})
+        run_folder.complete({"profile": asdict(outcome.profile), "reason": outcome.reason})
         if outcome.reason:
             print(f"  not ranked: {outcome.reason}", flush=True)
 
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, environment: Environment) -> int:
         args.reference,
     )
     ranked, unranked = sweep.rank(outcomes)
-    receipt.phase(DONE, ranking=[outcome.profile.name for outcome in ranked])
+    run_folder.phase(DONE, ranking=[outcome.profile.name for outcome in ranked])
     _print(ranked, unranked)
     return 1 if unranked else 0
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semif_bento.calibration import ENGINE, VARIABLES
-from semif_bento.cli.examined import open_subject, require_packages
 from semif_bento.cli.table import render_table
+from semif_bento.cli.target import open_engine_target, require_packages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from semif_bento.evidence.calibration_report import CalibrationReport
+    from semif_bento.evidence.engine_target import EngineTarget
     from semif_bento.evidence.rows import Row
     from semif_bento.evidence.scoring import ScoredRows
-    from semif_bento.evidence.subject import Subject
 
 TABLE, JOURNAL = "calibration.json", "rows.jsonl"
 
@@ -39,17 +39,17 @@ def run(args: argparse.Namespace) -> int:
     file = read_rows(args.data or bundled_rows(), labelled=True)
     folder = "calibration" if args.engine == ENGINE else f"calibration-{args.engine}"
     directory: Path = args.out or Path(f"{folder}-{args.workload}")
-    subject, scored = _score(args, file.rows, directory / JOURNAL)
-    model = subject.scorer.identity
+    target, scored = _score(args, file.rows, directory / JOURNAL)
+    model = target.scorer.identity
     answers = fitting.to_answers(scored)
-    doubts = fitting.find_doubts(scored, answers, subject.engine)
+    doubts = fitting.find_doubts(scored, answers, target.engine)
     evaluation = evaluate(answers, args.seed)
     doubts += fitting.find_faults(evaluation)
-    provenance = fitting.to_provenance(evaluation, answers, model, file.sha256, subject.engine)
+    provenance = fitting.to_provenance(evaluation, answers, model, file.sha256, target.engine)
     report = calibration_report.CalibrationReport(
         workload=args.workload,
-        engine=subject.engine,
-        prompt_version=subject.prompt_version,
+        engine=target.engine,
+        prompt_version=target.prompt_version,
         model=model,
         data_sha256=file.sha256,
         rows=provenance.rows,
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         evaluation=evaluation,
         doubts=tuple(doubts),
-        complaints=(*file.complaints, *scored.complaints),
+        row_errors=(*file.row_errors, *scored.row_errors),
         slices=fitting.find_slices(scored, answers),
     )
     calibration_report.write_report(directory, report)
@@ -67,29 +67,29 @@ def run(args: argparse.Namespace) -> int:
         return 1
     table: Path = args.table or directory / TABLE
     fitting.write_table(table, args.workload, evaluation.temperature, provenance)
-    print(f"{table} holds {args.workload!r} now; {VARIABLES[subject.engine]} reads it.")
+    print(f"{table} holds {args.workload!r} now; {VARIABLES[target.engine]} reads it.")
     return 0
 
 
 def _score(
     args: argparse.Namespace, rows: "Sequence[Row]", path: Path
-) -> "tuple[Subject, ScoredRows]":
+) -> "tuple[EngineTarget, ScoredRows]":
     from semif_bento.evidence.journal import Journal
     from semif_bento.evidence.scoring import score_rows
 
     with (
-        contextlib.closing(open_subject(args)) as subject,
-        Journal(path, subject.scorer.identity, subject.prompt_version) as journal,
+        contextlib.closing(open_engine_target(args)) as target,
+        Journal(path, target.scorer.identity, target.prompt_version) as journal,
     ):
-        return subject, score_rows(subject.scorer, rows, "scoring", journal)
+        return target, score_rows(target.scorer, rows, "scoring", journal)
 
 
 def _print(report: "CalibrationReport", directory: Path) -> None:
     from semif_bento.evidence.calibration_report import PAGE, PICTURE, REPORT, figures_table
 
     header = ("", "raw", "out of fold", "change")
-    for complaint in report.complaints:
-        print(f"left out: {complaint}")
+    for row_error in report.row_errors:
+        print(f"left out: {row_error}")
     print(f"\nT = {report.evaluation.temperature:.4g} from {report.rows} rows\n")
     print(render_table(header, figures_table(report.evaluation)))
     print()

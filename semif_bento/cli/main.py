@@ -157,7 +157,7 @@ def _add_bench_classify(commands: "Commands[argparse.ArgumentParser]") -> None:
     add_path(command, "--inputs", "JSONL of pairs (default: 303 made-up ones in 100 groups)")
     add_path(command, "--write-inputs", "freeze the pairs into this file, and stop")
     add_path(command, "--reference", "reference of an earlier run (default: made anew)")
-    add_path(command, "--out", "new folder for the receipt, the reference and all logits")
+    add_path(command, "--out", "new folder for the run's record, the reference and all logits")
     add_path(command, "--profiles", "TOML of settings to sweep, each in a process of its own")
     command.add_argument("--batch", type=whole, default=32, help="pairs a call (default 32)")
     command.add_argument(
@@ -184,7 +184,7 @@ def _add_calibrate(commands: "Commands[argparse.ArgumentParser]") -> None:
     )
     add_path(command, "--data", "JSONL of labelled rows (default: the decisions that ship with it)")
     add_path(command, "--table", "table to put the workload into (default: OUT/calibration.json)")
-    _add_examined(command, "calibration-WORKLOAD")
+    _add_target(command, "calibration-WORKLOAD")
     command.add_argument("--force", action="store_true", help="write a fit that is in doubt")
 
 
@@ -200,14 +200,14 @@ def _add_accept(commands: "Commands[argparse.ArgumentParser]") -> None:
         help="rows that are scored more than once (default: all on a GPU, 16 without one)",
     )
     add_path(command, "--against", "report.json of an earlier run, to tell what moved")
-    _add_examined(command, "acceptance")
+    _add_target(command, "acceptance")
     command.add_argument("--runs", type=runs, default=5, help="timed runs, 3 or more (default 5)")
     command.add_argument(
         "--max-p50-ms", type=float, metavar="MS", help="bar for 21 criteria over a fresh state"
     )
 
 
-def _add_examined(command: argparse.ArgumentParser, directory: str) -> None:
+def _add_target(command: argparse.ArgumentParser, directory: str) -> None:
     add_env_file(command)
     command.add_argument("--url", help="a running service; without it the model is loaded here")
     add_path(command, "--token-file", "the service's token (default: SEMIF_API_TOKEN)")

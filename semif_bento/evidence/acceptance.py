@@ -24,7 +24,7 @@ from semif_bento.evidence.metrics import Chance, compare_with_chance
 from semif_bento.evidence.noise import Noise, take_noise
 from semif_bento.evidence.reference import Reference
 from semif_bento.evidence.rows import Row, RowFile, choose_rows
-from semif_bento.evidence.scoring import Examined, ScoredRows, score_rows
+from semif_bento.evidence.scoring import ScoredRows, TargetScorer, score_rows
 from semif_bento.evidence.speed import check_speed
 from semif_bento.evidence.target import Target
 from semif_bento.protocol import PROMPT_VERSION
@@ -67,7 +67,7 @@ class Acceptance:
     prompt_version: str
     data_sha256: str
     seed: int
-    complaints: tuple[str, ...]
+    row_errors: tuple[str, ...]
     chance: Chance | None
     noise: Noise
     checks: tuple[Check, ...]
@@ -137,7 +137,7 @@ def examine(target: Target, file: RowFile, reference: Reference, plan: Plan) -> 
         prompt_version=PROMPT_VERSION,
         data_sha256=file.sha256,
         seed=plan.seed,
-        complaints=(*file.complaints, *first.complaints, *crowded),
+        row_errors=(*file.row_errors, *first.row_errors, *crowded),
         chance=chance,
         noise=noise,
         checks=found,
@@ -162,7 +162,7 @@ def _same(scored: ScoredRows, others: ScoredRows) -> list[Scores]:
 
 
 def _score_shared(
-    scorer: Examined, rows: Sequence[Row], max_decisions: int
+    scorer: TargetScorer, rows: Sequence[Row], max_decisions: int
 ) -> tuple[list[Scores], list[Scores], list[str]]:
     """Score each state's rows in shared calls, alone and beside decisions of other rows.
 

@@ -60,13 +60,13 @@ def render_page(found: Acceptance, movements: Sequence[Movement] = ()) -> str:
         draw_gaps(found.gaps, found.noise.allowed),
         "<h2>What fits</h2>",
         _capacity(found.cells),
-        "<h2>What was examined</h2>",
+        "<h2>What was measured</h2>",
         _table(
             ("", ""), ((name, f"<code>{escape(value)}</code>") for name, value in _facts(found))
         ),
     ]
-    if found.complaints:
-        parts += ["<h2>Rows left out</h2>", _list(found.complaints)]
+    if found.row_errors:
+        parts += ["<h2>Rows left out</h2>", _list(found.row_errors)]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'

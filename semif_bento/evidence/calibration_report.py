@@ -32,7 +32,7 @@ class CalibrationReport:
     seed: int
     evaluation: Evaluation
     doubts: tuple[str, ...]
-    complaints: tuple[str, ...]
+    row_errors: tuple[str, ...]
     slices: tuple[tuple[str, int, int], ...]
 
     def sentences(self) -> list[str]:
@@ -105,8 +105,8 @@ def _render(report: CalibrationReport) -> str:
     if report.slices:
         cells = [(name, f"{right} of {rows}") for name, rows, right in report.slices]
         parts.insert(5, _markdown(("slice", "right"), cells))
-    if report.complaints:
-        parts.append("Left out:\n\n" + "\n".join(f"- {each}" for each in report.complaints))
+    if report.row_errors:
+        parts.append("Left out:\n\n" + "\n".join(f"- {each}" for each in report.row_errors))
     return "\n\n".join(parts) + "\n"
 
 

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from semif_bento.api import complaints, strict_json
+from semif_bento.api import strict_json, validation
 from semif_bento.api.schema import DecideRequest
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
 from semif_bento.errors import EvidenceError, InvalidRequest
@@ -63,7 +63,7 @@ class RowFile:
     """What a file held: its rows, one sentence for each malformed line, the hash of its bytes."""
 
     rows: tuple[Row, ...]
-    complaints: tuple[str, ...]
+    row_errors: tuple[str, ...]
     sha256: str
 
 
@@ -136,7 +136,7 @@ def _read_row(number: int, line: bytes, labelled: bool) -> Row:
         if key in value:
             raise InvalidRequest(f"`{key}` does not belong to a row.")
     answer, group, tags = (value.pop(key, None) for key in ("answer", "group", "tags"))
-    body = complaints.check(DecideRequest, value)
+    body = validation.check(DecideRequest, value)
     options = tuple(Option(option.id, option.description) for option in body.options)
     _check_labels(answer, group, tags, labelled, {option.id for option in options})
     decision = Decision(body.id, body.question, options)

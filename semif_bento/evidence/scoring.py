@@ -32,7 +32,7 @@ class Answering(Protocol):
         ...
 
 
-class Examined(Answering, Protocol):
+class TargetScorer(Answering, Protocol):
     """What is asked of a scorer here; `decisions.Scorer` tells what each does and raises."""
 
     def shared(self, request: ScoreRequest) -> SharedOutcome:
@@ -50,7 +50,7 @@ class ScoredRows:
 
     rows: tuple[Row, ...]
     scores: tuple[Scores, ...]
-    complaints: tuple[str, ...] = ()
+    row_errors: tuple[str, ...] = ()
 
 
 def score_rows(
@@ -72,17 +72,17 @@ def score_rows(
     """
     kept: list[Row] = []
     scores: list[Scores] = []
-    complaints: list[str] = []
+    row_errors: list[str] = []
     for row in tqdm(rows, desc=title, unit="row"):
         found = journal.get(row) if journal else None
         if found is None:
             try:
                 found = scorer.direct(row.request()).scores
             except InvalidRequest as exc:
-                complaints.append(f"line {row.line}: {exc.message}")
+                row_errors.append(f"line {row.line}: {exc.message}")
                 continue
             if journal:
                 journal.add(row, found)
         kept.append(row)
         scores.append(found)
-    return ScoredRows(tuple(kept), tuple(scores), tuple(complaints))
+    return ScoredRows(tuple(kept), tuple(scores), tuple(row_errors))

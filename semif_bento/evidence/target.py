@@ -1,4 +1,4 @@
-"""Open what is to be examined: a running service, or the configured model in this process.
+"""Open what is to be measured: a running service, or the configured model in this process.
 
 Knows nothing of rows or checks.
 """
@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from semif_bento.evidence.scoring import Examined
+from semif_bento.evidence.scoring import TargetScorer
 from semif_bento.evidence.service import ServiceScorer
 from semif_bento.settings import Settings
 
@@ -24,12 +24,12 @@ class LoadedModel:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is examined: a scorer, where it runs, and the limits it sets.
+    """What is measured: a scorer, where it runs, and the limits it sets.
 
     `vram_cap_gib` is 0 without a cap. `loaded` is None where the scorer is a service.
     """
 
-    scorer: Examined
+    scorer: TargetScorer
     place: str
     max_tokens: int
     max_decisions: int

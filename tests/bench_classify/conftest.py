@@ -6,14 +6,14 @@ import pytest
 
 from semif_bento.bench.classify.inputs import FrozenInputs, NamedPair, PairFile, freeze
 from semif_bento.bench.classify.reference import Reference, make_reference
-from semif_bento.bench.classify.subject import Subject, open_subject, write_tiny_checkpoint
+from semif_bento.bench.classify.target import Target, open_target, write_tiny_checkpoint
 from semif_bento.settings import Settings
 
 CACHE_DIR = Path("~/.cache/semif-bento").expanduser()
 
 
 @pytest.fixture(scope="session")
-def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
     directory = write_tiny_checkpoint(tmp_path_factory.mktemp("tiny"), CACHE_DIR)
     settings = Settings(
         model="none",
@@ -25,7 +25,7 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")  # opening sets it for good
-        return open_subject(settings, is_tiny=True)
+        return open_target(settings, is_tiny=True)
 
 
 @pytest.fixture(scope="session")
@@ -42,10 +42,10 @@ def pairs() -> PairFile:
 
 
 @pytest.fixture(scope="session")
-def inputs(subject: Subject, pairs: PairFile) -> FrozenInputs:
-    return freeze(pairs, subject.encoder)
+def inputs(target: Target, pairs: PairFile) -> FrozenInputs:
+    return freeze(pairs, target.encoder)
 
 
 @pytest.fixture(scope="session")
-def reference(subject: Subject, inputs: FrozenInputs) -> Reference:
-    return make_reference(subject, inputs)
+def reference(target: Target, inputs: FrozenInputs) -> Reference:
+    return make_reference(target, inputs)

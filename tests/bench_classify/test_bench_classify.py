@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from semif_bento.bench.classify import measurement
-from semif_bento.bench.classify import subject as subject_module
+from semif_bento.bench.classify import target as target_module
 from semif_bento.bench.classify.inputs import FrozenInputs, write_inputs
 from semif_bento.bench.classify.reference import Reference, write_reference
-from semif_bento.bench.classify.subject import Subject
+from semif_bento.bench.classify.target import Target
 from semif_bento.cli import bench_classify
 from semif_bento.cli.main import main
 from semif_bento.engine.nli.run import Run
@@ -31,22 +31,22 @@ def pairs_file(inputs: FrozenInputs, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def opened(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def opened(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs take the small checkpoint that is open already."""
     settings = SimpleNamespace(device="cpu")
     monkeypatch.setattr(bench_classify, "_settings", lambda *_: contextlib.nullcontext(settings))
-    monkeypatch.setattr(subject_module, "open_subject", lambda *_, **__: subject)
+    monkeypatch.setattr(target_module, "open_target", lambda *_, **__: target)
 
 
 def bench(*arguments: str | Path) -> int:
     return main(["bench-classify", *map(str, arguments)])
 
 
-def receipt(directory: Path) -> dict:
+def run_folder(directory: Path) -> dict:
     return json.loads((directory / "run.json").read_text())
 
 
-def test_a_run_agrees_and_leaves_its_receipt_and_a_second_one_takes_its_reference(
+def test_a_run_agrees_and_leaves_its_run_folder_and_a_second_one_takes_its_reference(
     pairs_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
@@ -58,7 +58,7 @@ def test_a_run_agrees_and_leaves_its_receipt_and_a_second_one_takes_its_referenc
     assert "reference: 7 of 7 pairs" in printed
     assert "control, plain transformers in padded batches: labels 7/7" in printed
     assert printed.count("labels 7/7") == 13
-    found = receipt(out)
+    found = run_folder(out)
     assert (found["phase"], found["void"], found["faults"]) == ("done", None, [])
     assert len(found["completed"]) == 12
     passes = [json.loads(line) for line in (out / "passes.jsonl").read_text().splitlines()]
@@ -83,7 +83,7 @@ def test_a_reference_of_another_dtype_ends_the_run_before_any_pass(
     assert bench(*given) == 1
 
     assert "another dtype: 'bfloat16', not 'float32'" in capsys.readouterr().err
-    found = receipt(out)
+    found = run_folder(out)
     assert (found["phase"], found["completed"]) == ("failed", [])
     assert "another dtype" in found["reason"]
     assert not (out / "reference.json").exists()
@@ -118,15 +118,15 @@ def test_a_foreign_process_on_the_card_makes_the_run_void(
 ) -> None:
     @contextlib.contextmanager
     def busy(settings: object) -> Iterator[object]:
-        complaint = "process 7 computed on the card too."
-        yield SimpleNamespace(complaint=lambda: complaint, samples=9, longest_gap_s=0.5)
+        fault = "process 7 computed on the card too."
+        yield SimpleNamespace(fault=lambda: fault, samples=9, longest_gap_s=0.5)
 
     monkeypatch.setattr(bench_classify, "_watch", busy)
 
     assert bench("--inputs", pairs_file, "--out", tmp_path / "out") == 1
 
     assert "void and says nothing: process 7" in capsys.readouterr().out
-    assert receipt(tmp_path / "out")["void"] == "process 7 computed on the card too."
+    assert run_folder(tmp_path / "out")["void"] == "process 7 computed on the card too."
 
 
 @pytest.mark.usefixtures("opened")

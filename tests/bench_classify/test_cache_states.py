@@ -7,7 +7,7 @@ from semif_bento.bench.classify.inputs import FrozenInputs
 from semif_bento.bench.classify.measurement import Measurement, measure
 from semif_bento.bench.classify.passes import STATES, run_pass
 from semif_bento.bench.classify.reference import Reference, Triple
-from semif_bento.bench.classify.subject import Subject
+from semif_bento.bench.classify.target import Target
 from semif_bento.engine.nli.classifier import TorchClassifier
 from semif_bento.entailment import ClassifyOutcome, PairLogits
 from semif_bento.errors import ScoringFailed
@@ -37,8 +37,8 @@ class Altered:
         return replace(outcome, rows=tuple(self._alter(self, outcome.rows)))
 
 
-def measured(subject: Subject, inputs: FrozenInputs, reference: Reference) -> Measurement:
-    return measure(subject, inputs, reference, batch=4, passes=3)
+def measured(target: Target, inputs: FrozenInputs, reference: Reference) -> Measurement:
+    return measure(target, inputs, reference, batch=4, passes=3)
 
 
 def with_logits(row: PairLogits, logits: Triple) -> PairLogits:
@@ -46,12 +46,12 @@ def with_logits(row: PairLogits, logits: Triple) -> PairLogits:
 
 
 def test_every_pass_of_every_state_agrees_and_the_states_are_what_they_say(
-    subject: Subject, inputs: FrozenInputs, reference: Reference
+    target: Target, inputs: FrozenInputs, reference: Reference
 ) -> None:
     seen: list[tuple[int, str]] = []
 
     found = measure(
-        subject,
+        target,
         inputs,
         reference,
         batch=4,
@@ -71,24 +71,24 @@ def test_every_pass_of_every_state_agrees_and_the_states_are_what_they_say(
     figures = {one.state: one for one in found.states}
     assert all(len(one.seconds) == 3 for one in found.states)
     assert figures["warm"].cached_share == 1.0
-    assert subject.classifier.shares
+    assert target.classifier.shares
 
 
 def test_a_cleared_cache_gives_nothing_on_the_first_sight_of_a_premise(
-    subject: Subject, inputs: FrozenInputs
+    target: Target, inputs: FrozenInputs
 ) -> None:
-    run_pass(subject.classifier, inputs, "warm", 1, batch=7)
+    run_pass(target.classifier, inputs, "warm", 1, batch=7)
 
-    found = run_pass(subject.classifier, inputs, "cold", 1, batch=7)
+    found = run_pass(target.classifier, inputs, "cold", 1, batch=7)
 
     assert found.prefix_tokens > 0
     assert found.cached_tokens == 0
 
 
 def test_first_use_is_no_part_of_a_median(
-    subject: Subject, inputs: FrozenInputs, reference: Reference
+    target: Target, inputs: FrozenInputs, reference: Reference
 ) -> None:
-    found = measured(subject, inputs, reference)
+    found = measured(target, inputs, reference)
 
     for figures in found.states:
         runs = [one.run for one in found.passes if one.run.state == figures.state]
@@ -98,21 +98,21 @@ def test_first_use_is_no_part_of_a_median(
 
 
 def test_fewer_than_three_passes_give_no_median(
-    subject: Subject, inputs: FrozenInputs, reference: Reference
+    target: Target, inputs: FrozenInputs, reference: Reference
 ) -> None:
     with pytest.raises(ValueError, match="3 passes"):
-        measure(subject, inputs, reference, batch=4, passes=2)
+        measure(target, inputs, reference, batch=4, passes=2)
 
 
 def test_a_label_that_differs_in_the_warm_up_alone_is_a_fault_and_the_row_is_named(
-    subject: Subject, inputs: FrozenInputs, reference: Reference
+    target: Target, inputs: FrozenInputs, reference: Reference
 ) -> None:
     def turn_first(classifier: Altered, rows: Sequence[PairLogits]) -> Sequence[PairLogits]:
         if classifier.calls > 1:
             return rows
         return [with_logits(rows[0], tuple(-logit for logit in rows[0].logits)), *rows[1:]]
 
-    altered = replace(subject, classifier=Altered(subject.classifier, turn_first))
+    altered = replace(target, classifier=Altered(target.classifier, turn_first))
 
     faults = measured(altered, inputs, reference).faults()
 
@@ -121,7 +121,7 @@ def test_a_label_that_differs_in_the_warm_up_alone_is_a_fault_and_the_row_is_nam
 
 
 def test_a_winner_that_differs_when_warm_is_a_fault_and_the_group_is_named(
-    subject: Subject, inputs: FrozenInputs, reference: Reference
+    target: Target, inputs: FrozenInputs, reference: Reference
 ) -> None:
     def lift_last(classifier: Altered, rows: Sequence[PairLogits]) -> Sequence[PairLogits]:
         if not classifier.shares:
@@ -131,7 +131,7 @@ def test_a_winner_that_differs_when_warm_is_a_fault_and_the_group_is_named(
         entailed[lowest] = with_logits(rows[lowest], (0.0, 50.0, 0.0))
         return entailed
 
-    altered = replace(subject, classifier=Altered(subject.classifier, lift_last))
+    altered = replace(target, classifier=Altered(target.classifier, lift_last))
 
     faults = measured(altered, inputs, reference).faults()
 
@@ -139,17 +139,17 @@ def test_a_winner_that_differs_when_warm_is_a_fault_and_the_group_is_named(
     assert not any(fault.startswith("disabled") for fault in faults)
 
 
-def test_an_answer_for_other_tokens_is_refused(subject: Subject, inputs: FrozenInputs) -> None:
-    altered = Altered(subject.classifier, lambda _, rows: list(reversed(rows)))
+def test_an_answer_for_other_tokens_is_refused(target: Target, inputs: FrozenInputs) -> None:
+    altered = Altered(target.classifier, lambda _, rows: list(reversed(rows)))
 
     with pytest.raises(ScoringFailed, match="'parcels-yes' was answered for other token ids"):
         run_pass(altered, inputs, "cold", 0, batch=4)
 
 
 def test_a_ratio_under_its_bar_is_told(
-    subject: Subject, inputs: FrozenInputs, reference: Reference
+    target: Target, inputs: FrozenInputs, reference: Reference
 ) -> None:
-    found = measured(subject, inputs, reference)
+    found = measured(target, inputs, reference)
     disabled, cold, warm = found.states
     level = replace(
         found,

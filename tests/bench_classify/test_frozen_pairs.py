@@ -12,8 +12,8 @@ from semif_bento.bench.classify.inputs import (
     read_pairs,
     write_inputs,
 )
-from semif_bento.bench.classify.made import make_pairs
-from semif_bento.bench.classify.subject import Subject
+from semif_bento.bench.classify.synthetic import make_pairs
+from semif_bento.bench.classify.target import Target
 from semif_bento.engine.nli.encoding import PairEncoder
 from semif_bento.entailment import Tokens
 from semif_bento.errors import StartupError
@@ -31,49 +31,47 @@ def write_lines(path: Path, *rows: object) -> Path:
 
 
 def test_ids_are_those_of_the_whole_text_and_hashes_are_over_them(
-    subject: Subject, inputs: FrozenInputs
+    target: Target, inputs: FrozenInputs
 ) -> None:
     row = inputs.rows[-1]
     text = "Premise: It rained.\nHypothesis: The street is wet."
-    assert row.ids == tuple(subject.checkpoint.tokenizer(text).input_ids)
+    assert row.ids == tuple(target.checkpoint.tokenizer(text).input_ids)
     assert row.tokens_sha256 == hashlib.sha256(array("I", row.ids).tobytes()).hexdigest()
     everything = array("I", [token for one in inputs.rows for token in one.ids])
     assert inputs.tokens_sha256 == hashlib.sha256(everything.tobytes()).hexdigest()
 
 
 def test_the_hash_of_a_row_is_the_one_that_the_classifier_answers_with(
-    subject: Subject, inputs: FrozenInputs
+    target: Target, inputs: FrozenInputs
 ) -> None:
-    outcome = subject.classifier.classify([Tokens(row.ids) for row in inputs.rows])
+    outcome = target.classifier.classify([Tokens(row.ids) for row in inputs.rows])
 
     assert [row.tokens_sha256 for row in outcome.rows] == [row.tokens_sha256 for row in inputs.rows]
 
 
 def test_what_is_written_is_read_back_and_freezes_the_same(
-    subject: Subject, inputs: FrozenInputs, tmp_path: Path
+    target: Target, inputs: FrozenInputs, tmp_path: Path
 ) -> None:
     write_inputs(tmp_path / "pairs.jsonl", inputs)
 
-    again = freeze(read_pairs(tmp_path / "pairs.jsonl"), subject.encoder)
+    again = freeze(read_pairs(tmp_path / "pairs.jsonl"), target.encoder)
 
     assert (again.tokens_sha256, again.texts_sha256) == (inputs.tokens_sha256, inputs.texts_sha256)
     assert [row.ids for row in again.rows] == [row.ids for row in inputs.rows]
     assert again.groups() == {"parcels": [0, 1, 2], "pumps": [3, 4, 5]}
 
 
-def test_another_template_is_refused(
-    subject: Subject, inputs: FrozenInputs, tmp_path: Path
-) -> None:
+def test_another_template_is_refused(target: Target, inputs: FrozenInputs, tmp_path: Path) -> None:
     write_inputs(tmp_path / "pairs.jsonl", inputs)
     other = "Text: {premise}\nClaim: {hypothesis}"
-    encoder = PairEncoder(subject.checkpoint.tokenizer, other, 512, 49152)
+    encoder = PairEncoder(target.checkpoint.tokenizer, other, 512, 49152)
 
     with pytest.raises(StartupError, match="'parcels-yes' was frozen with another tokenizer"):
         freeze(read_pairs(tmp_path / "pairs.jsonl"), encoder)
 
 
 def test_a_text_that_was_changed_is_refused_by_name(
-    subject: Subject, inputs: FrozenInputs, tmp_path: Path
+    target: Target, inputs: FrozenInputs, tmp_path: Path
 ) -> None:
     path = tmp_path / "pairs.jsonl"
     write_inputs(path, inputs)
@@ -81,7 +79,7 @@ def test_a_text_that_was_changed_is_refused_by_name(
     rows[-1]["hypothesis"] += " Very."
 
     with pytest.raises(StartupError, match="'single' was frozen with another"):
-        freeze(read_pairs(write_lines(path, head, *rows)), subject.encoder)
+        freeze(read_pairs(write_lines(path, head, *rows)), target.encoder)
 
 
 def test_rows_that_were_lost_are_missed(inputs: FrozenInputs, tmp_path: Path) -> None:
@@ -93,14 +91,14 @@ def test_rows_that_were_lost_are_missed(inputs: FrozenInputs, tmp_path: Path) ->
 
 
 def test_rows_in_another_order_are_not_the_frozen_ones(
-    subject: Subject, inputs: FrozenInputs, tmp_path: Path
+    target: Target, inputs: FrozenInputs, tmp_path: Path
 ) -> None:
     path = tmp_path / "pairs.jsonl"
     write_inputs(path, inputs)
     head, *rows = lines_of(path)
 
     with pytest.raises(StartupError, match="not those that were frozen"):
-        freeze(read_pairs(write_lines(path, head, *reversed(rows))), subject.encoder)
+        freeze(read_pairs(write_lines(path, head, *reversed(rows))), target.encoder)
 
 
 @pytest.mark.parametrize(
@@ -131,16 +129,16 @@ def test_a_file_that_is_no_jsonl_is_refused(tmp_path: Path) -> None:
         read_pairs(tmp_path / "pairs.jsonl")
 
 
-def test_a_pair_over_the_token_limit_is_refused_whole(subject: Subject, pairs: PairFile) -> None:
-    encoder = PairEncoder(subject.checkpoint.tokenizer, subject.checkpoint.template, 64, 49152)
+def test_a_pair_over_the_token_limit_is_refused_whole(target: Target, pairs: PairFile) -> None:
+    encoder = PairEncoder(target.checkpoint.tokenizer, target.checkpoint.template, 64, 49152)
 
     with pytest.raises(StartupError, match="the limit is 64 and nothing is truncated"):
         freeze(pairs, encoder)
 
 
-def test_the_default_pairs_are_shaped_like_the_published_set(subject: Subject) -> None:
+def test_the_default_pairs_are_shaped_like_the_published_set(target: Target) -> None:
     made = make_pairs()
-    encoder = PairEncoder(subject.checkpoint.tokenizer, subject.checkpoint.template, 4096, 49152)
+    encoder = PairEncoder(target.checkpoint.tokenizer, target.checkpoint.template, 4096, 49152)
     frozen = freeze(make_pairs(groups=10), encoder)
 
     assert len(made.pairs) == 303

@@ -37,7 +37,7 @@ def test_the_page_for_people_ends_with_the_verdict_and_hides_the_token(tmp_path:
     assert f"{len(TOKEN)} characters" in done.stdout
 
 
-def test_a_missing_token_is_the_last_line_and_the_rest_is_examined(tmp_path: Path) -> None:
+def test_a_missing_token_is_the_last_line_and_the_rest_is_checked(tmp_path: Path) -> None:
     done = run(tmp_path, "doctor", "--env-file", str(LOCAL_ENV))
 
     assert done.returncode == 1

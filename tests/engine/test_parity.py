@@ -26,7 +26,7 @@ itself moves by one when it scores a row from its own cache."""
 BOTH = ("cascade", "views")
 # Model, dtype, states, decisions about each, branch attentions: many rows where they are quick.
 # The reference multiplies bfloat16 natively, slowly on some CPUs.
-SUBJECTS = {
+TARGETS = {
     "tiny-qwen-float32": ("tiny-qwen", "float32", 62, 5, BOTH),
     "tiny-qwen-bfloat16": ("tiny-qwen", "bfloat16", 8, 5, BOTH),
     "smollm2-float32": ("smollm2", "float32", 2, 3, ("cascade",)),
@@ -39,7 +39,7 @@ REFUSED_UPSTREAM = [
 
 
 @dataclass(frozen=True)
-class Subject:
+class Target:
     """A model, rows in groups of one state, what the reference says of them, and our scorers."""
 
     loaded: LoadedModel
@@ -68,8 +68,8 @@ def reference_shared(loaded: LoadedModel, rows: list[Row]) -> list[Row] | None:
         return None
 
 
-@pytest.fixture(scope="module", params=SUBJECTS.values(), ids=SUBJECTS)
-def subject(request, qwen_tokenizer):
+@pytest.fixture(scope="module", params=TARGETS.values(), ids=TARGETS)
+def target(request, qwen_tokenizer):
     """The reference runs first, on a model that no scorer has seen."""
     name, dtype, states, decisions_each, attentions = request.param
     if name == "smollm2":
@@ -84,7 +84,7 @@ def subject(request, qwen_tokenizer):
         attention: assemble(loaded, branch_attention=attention, max_tokens=LIMIT)
         for attention in attentions
     }
-    return Subject(loaded, groups, direct, shared, scorers)
+    return Target(loaded, groups, direct, shared, scorers)
 
 
 def compare(ours, reference: Row, dtype: str) -> float:
@@ -104,21 +104,21 @@ def compare(ours, reference: Row, dtype: str) -> float:
     return gap
 
 
-def test_direct_scores_are_the_reference_s(subject):
-    scorer, *_ = subject.scorers.values()
+def test_direct_scores_are_the_reference_s(target):
+    scorer, *_ = target.scorers.values()
     gaps = [
-        compare(scorer.direct(request_of([row])).scores, expected, subject.loaded.dtype)
-        for rows, answers in zip(subject.groups, subject.direct, strict=True)
+        compare(scorer.direct(request_of([row])).scores, expected, target.loaded.dtype)
+        for rows, answers in zip(target.groups, target.direct, strict=True)
         for row, expected in zip(rows, answers, strict=True)
     ]
-    tell(f"{len(gaps)} direct rows, {subject.loaded.dtype}: largest gap {max(gaps):.2g} logits")
+    tell(f"{len(gaps)} direct rows, {target.loaded.dtype}: largest gap {max(gaps):.2g} logits")
 
 
-def test_shared_scores_are_the_reference_s(subject):
-    dtype = subject.loaded.dtype
-    for attention, scorer in subject.scorers.items():
+def test_shared_scores_are_the_reference_s(target):
+    dtype = target.loaded.dtype
+    for attention, scorer in target.scorers.items():
         gaps = []
-        for rows, *known in zip(subject.groups, subject.direct, subject.shared, strict=True):
+        for rows, *known in zip(target.groups, target.direct, target.shared, strict=True):
             found = scorer.shared(request_of(rows)).scores
             for reference in filter(None, known):
                 pairs = zip(found, reference, strict=True)
@@ -126,18 +126,18 @@ def test_shared_scores_are_the_reference_s(subject):
         tell(f"{len(gaps)} {attention} answers, {dtype}: largest gap {max(gaps):.2g} logits")
 
 
-def test_the_reference_gives_the_same_bits_after_our_scorers_were_built_and_used(subject):
-    again = reference_direct(subject.loaded, subject.groups[0][0])
-    assert again["option_logits"] == subject.direct[0][0]["option_logits"]
+def test_the_reference_gives_the_same_bits_after_our_scorers_were_built_and_used(target):
+    again = reference_direct(target.loaded, target.groups[0][0])
+    assert again["option_logits"] == target.direct[0][0]["option_logits"]
 
 
-@pytest.mark.parametrize("subject", [SUBJECTS["tiny-qwen-float32"]], indirect=True, ids=["tiny"])
-def test_states_that_the_reference_refuses_to_share_equal_direct_scoring_here(subject):
+@pytest.mark.parametrize("target", [TARGETS["tiny-qwen-float32"]], indirect=True, ids=["tiny"])
+def test_states_that_the_reference_refuses_to_share_equal_direct_scoring_here(target):
     for state in REFUSED_UPSTREAM:
         rows = [row_about(state), {**row_about(state, question="Is it over?"), "id": "second"}]
-        assert reference_shared(subject.loaded, rows) is None
-        direct = [reference_direct(subject.loaded, row) for row in rows]
-        for scorer in subject.scorers.values():
+        assert reference_shared(target.loaded, rows) is None
+        direct = [reference_direct(target.loaded, row) for row in rows]
+        for scorer in target.scorers.values():
             found = scorer.shared(request_of(rows)).scores
             for ours, expected in zip(found, direct, strict=True):
                 compare(ours, expected, "float32")

@@ -69,7 +69,7 @@ def test_a_scorer_that_is_right_passes_all_six():
     found = run()
     assert [check.name for check in found.checks] == NAMES
     assert found.passed, verdicts(found)
-    assert found.complaints == ("line 99: it is malformed.",)
+    assert found.row_errors == ("line 99: it is malformed.",)
     assert found.checks[0].figures["hashes"] == found.checks[0].figures["rows"] == 24
 
 
@@ -222,7 +222,7 @@ def test_a_bar_for_the_median_is_judged():
     assert only_fails(run(max_p50_ms=999), NAMES[4])
 
 
-def test_rows_without_labels_are_examined_and_nothing_is_said_of_chance():
+def test_rows_without_labels_are_measured_and_nothing_is_said_of_chance():
     rows = tuple(dataclasses.replace(row, answer=None) for row in ROWS)
     target = make_target(ToldScorer())
     found = examine(target, RowFile(rows, (), ""), reference(), Plan(runs=3))
@@ -268,7 +268,7 @@ def test_the_page_is_whole_alone_and_escapes_what_came_from_outside():
     nasty = "<script>alert(1)</script>"
     model = dataclasses.replace(found.model, source=nasty)
     movements = (comparison.Movement(nasty, nasty, "1", "noise"),)
-    page = render_page(dataclasses.replace(found, model=model, complaints=(nasty,)), movements)
+    page = render_page(dataclasses.replace(found, model=model, row_errors=(nasty,)), movements)
     assert "<script" not in page
     assert 'src="' not in page
     assert "http://" not in page.replace("http://www.w3.org", "").replace(

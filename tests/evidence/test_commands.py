@@ -7,7 +7,7 @@ import pytest
 from stub import TOKEN
 
 from semif_bento.calibration import load_calibration
-from semif_bento.cli import examined
+from semif_bento.cli import target
 from semif_bento.cli.main import main
 
 
@@ -197,7 +197,7 @@ def test_a_wrong_token_ends_it_with_one_line(stub, monkeypatch, capsys, tmp_path
 
 
 def test_a_package_that_is_missing_is_named_before_anything_begins(monkeypatch, capsys):
-    monkeypatch.setattr(examined, "PACKAGES", ("numpy", "no_such_package"))
+    monkeypatch.setattr(target, "PACKAGES", ("numpy", "no_such_package"))
     assert main(["calibrate", "--workload", "w"]) == 1
     assert (
         "no_such_package not installed; the dependency group `evidence`" in capsys.readouterr().err

@@ -75,4 +75,4 @@ def test_a_row_that_the_scorer_refuses_is_listed_by_line_and_stops_nothing(tmp_p
     scorer.refused = {"row2"}
     found = score(tmp_path / "rows.jsonl", scorer)
     assert len(found.rows) == len(ROWS) - 1
-    assert found.complaints == ("line 3: The prompt has 9 tokens; at most 8 are taken.",)
+    assert found.row_errors == ("line 3: The prompt has 9 tokens; at most 8 are taken.",)

@@ -23,9 +23,9 @@ from semif_bento.entailment import (
 )
 from semif_bento.errors import StartupError
 from semif_bento.evidence import fitting
+from semif_bento.evidence.engine_target import EntailmentScorer
 from semif_bento.evidence.journal import Journal
 from semif_bento.evidence.scoring import score_rows
-from semif_bento.evidence.subject import EntailmentScorer
 from semif_bento.evidence.temperature import fit_temperature
 
 VERSION = "nli-hyp-v1/nli-pair-v1"

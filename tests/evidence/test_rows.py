@@ -37,7 +37,7 @@ def test_a_row_is_read_with_its_label_group_and_tags(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "row_error"),
     [
         ({"options": GOOD["options"][:1]}, "`options` must hold 2 or more."),
         ({"answer": "z"}, "`answer` must be the id of one of the options."),
@@ -49,30 +49,30 @@ def test_a_row_is_read_with_its_label_group_and_tags(tmp_path):
         ({"state": ""}, "`state` must be a nonempty string, object or array."),
     ],
 )
-def test_a_malformed_row_is_named_by_line_and_the_others_are_read(tmp_path, change, complaint):
+def test_a_malformed_row_is_named_by_line_and_the_others_are_read(tmp_path, change, row_error):
     file = write(tmp_path / "rows", GOOD, {**GOOD, "id": "b", **change}, {**GOOD, "id": "c"})
     found = read_rows(file, labelled=True)
     assert [row.decision.id for row in found.rows] == ["a", "c"]
-    assert found.complaints == (f"line 2: {complaint}",)
+    assert found.row_errors == (f"line 2: {row_error}",)
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", '{"id": "b", "id": "b"}', '"text"', "NaN"])
 def test_a_line_that_is_no_object_of_strict_json_is_named(tmp_path, line):
     found = read_rows(write(tmp_path / "rows", line, "", GOOD), labelled=True)
     assert len(found.rows) == 1
-    assert found.complaints[0].startswith("line 1: ")
+    assert found.row_errors[0].startswith("line 1: ")
 
 
 def test_an_id_that_stood_before_is_named(tmp_path):
     found = read_rows(write(tmp_path / "rows", GOOD, GOOD), labelled=True)
-    assert found.complaints == ("line 2: `id` stands on an earlier line too.",)
+    assert found.row_errors == ("line 2: `id` stands on an earlier line too.",)
 
 
 def test_a_row_without_a_label_is_malformed_only_where_labels_are_needed(tmp_path):
     unlabelled = {key: value for key, value in GOOD.items() if key != "answer"}
     file = write(tmp_path / "rows", GOOD, {**unlabelled, "id": "b"})
-    assert read_rows(file, labelled=True).complaints == ("line 2: `answer` is missing.",)
-    assert read_rows(file, labelled=False).complaints == ()
+    assert read_rows(file, labelled=True).row_errors == ("line 2: `answer` is missing.",)
+    assert read_rows(file, labelled=False).row_errors == ()
 
 
 def test_rows_without_a_group_are_groups_of_their_own(tmp_path):
@@ -96,7 +96,7 @@ def test_the_hash_of_a_row_is_of_what_is_asked_alone(tmp_path):
 
 def test_the_bundled_decisions_are_all_good_distinct_and_many():
     found = read_rows(bundled_rows(), labelled=True)
-    assert found.complaints == ()
+    assert found.row_errors == ()
     assert len(found.rows) >= 60
     assert len({row.sha256 for row in found.rows}) == len(found.rows)
 

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from semif_bento.api.complaints import check
+from semif_bento.api.json_paths import PRINTABLE_KEYS, name_path
 from semif_bento.api.nli.schema import ClassifyRequest, PairBody
-from semif_bento.api.places import PRINTABLE_KEYS, name_place
 from semif_bento.api.schema import DecideRequest, DecisionBody, OptionBody, SharedRequest
 from semif_bento.api.strict_json import MAX_DEPTH, parse
 from semif_bento.api.systemone.schema import Noul, SystemOneRequest
+from semif_bento.api.validation import check
 from semif_bento.errors import InvalidRequest
 
 
@@ -63,10 +63,10 @@ def test_near_json_is_refused_at_its_line_and_column(text):
 
 
 def test_a_place_prints_the_protocols_keys_and_hides_the_callers():
-    assert name_place(()) == "The top level"
-    assert name_place(("decisions", 2, "options", 0, "id")) == "`decisions[2].options[0].id`"
-    assert name_place(("state", "id", 3, "options")) == "`state.*[3].*`"
-    assert name_place(("secret", 0)) == "`*[0]`"
+    assert name_path(()) == "The top level"
+    assert name_path(("decisions", 2, "options", 0, "id")) == "`decisions[2].options[0].id`"
+    assert name_path(("state", "id", 3, "options")) == "`state.*[3].*`"
+    assert name_path(("secret", 0)) == "`*[0]`"
 
 
 def test_every_key_of_the_protocol_may_be_printed():

@@ -1,4 +1,4 @@
-"""The whole service over two engine servers: nothing above the desk knows, and nothing hangs."""
+"""The whole service over two engine servers: nothing above the scheduler knows or hangs."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -37,7 +37,7 @@ from semif_bento.entailment import (
 from semif_bento.errors import PromptTooLong, ScoringFailed
 from semif_bento.protocol import is_near_tie, margin
 from semif_bento.serving import metrics
-from semif_bento.serving.desk import Desk
+from semif_bento.serving.scheduler import Scheduler
 from semif_bento.settings import Settings
 
 
@@ -60,18 +60,18 @@ class Verdict:
 
 
 class NliAnswers:
-    """The routes over one desk.
+    """The routes over one scheduler.
 
     Args:
         settings: limits.
         table: temperatures by workload, of this engine.
-        desk: open; its backend may lack the engine, which every route but this one's own says.
+        scheduler: open; its backend may lack the engine, which every route but this one's own says.
     """
 
-    def __init__(self, settings: Settings, table: CalibrationTable, desk: Desk) -> None:
+    def __init__(self, settings: Settings, table: CalibrationTable, scheduler: Scheduler) -> None:
         self._settings = settings
         self.table = table
-        self._desk = desk
+        self._scheduler = scheduler
 
     async def classify(
         self, body: ClassifyRequest, arrived_s: float
@@ -81,9 +81,9 @@ class NliAnswers:
         Raises:
             NotFound: the NLI engine is not loaded.
             InvalidRequest: too many pairs, or as the classifier raises it.
-            RequestError: as `Desk.run` raises it.
+            RequestError: as `Scheduler.run` raises it.
         """
-        classifier = self._desk.backend.require_nli()
+        classifier = self._scheduler.backend.require_nli()
         self._refuse_many(body.size())
         outcome = await self._run(classifier, rendering.to_inputs(body), arrived_s)
         return rendering.to_response(body, outcome, classifier)
@@ -94,9 +94,9 @@ class NliAnswers:
         Raises:
             NotFound: the NLI engine is not loaded.
             InvalidRequest: unknown workload, or as the classifier raises it.
-            RequestError: as `Desk.run` raises it.
+            RequestError: as `Scheduler.run` raises it.
         """
-        classifier = self._desk.backend.require_nli()
+        classifier = self._scheduler.backend.require_nli()
         self.table.require(body.workload)
         decision = shared_rendering.to_direct_request(body).decisions[0]
         (verdict,), timing = await self.judge(body.state, [to_question(decision)], arrived_s)
@@ -125,9 +125,9 @@ class NliAnswers:
         Raises:
             NotFound: the NLI engine is not loaded.
             InvalidRequest: unknown workload, or as the classifier raises it.
-            RequestError: as `Desk.run` raises it.
+            RequestError: as `Scheduler.run` raises it.
         """
-        classifier = self._desk.backend.require_nli()
+        classifier = self._scheduler.backend.require_nli()
         self.table.require(body.workload)
         decisions = shared_rendering.to_shared_request(body).decisions
         questions = [to_question(decision) for decision in decisions]
@@ -165,9 +165,9 @@ class NliAnswers:
             NotFound: the NLI engine is not loaded.
             PromptTooLong: all options together are over the limit of pairs.
             ScoringFailed: the classifier did not answer every pair.
-            RequestError: as `Desk.run` and the classifier raise it.
+            RequestError: as `Scheduler.run` and the classifier raise it.
         """
-        classifier = self._desk.backend.require_nli()
+        classifier = self._scheduler.backend.require_nli()
         self._refuse_many(sum(len(one.claims) for one in questions))
         premise = render_premise(state)  # once: a state may be long, and the questions many
         pairs = [rendering.to_pairs(premise, one.text, one.claims) for one in questions]
@@ -184,7 +184,7 @@ class NliAnswers:
 
     def health(self) -> NliHealth | None:
         """Return what /health tells of the engine; None where it is not loaded."""
-        classifier = self._desk.backend.nli
+        classifier = self._scheduler.backend.nli
         if classifier is None:
             return None
         return NliHealth(
@@ -210,7 +210,7 @@ class NliAnswers:
         inputs: Sequence[Pair | Rendered | Tokens],
         arrived_s: float,
     ) -> ClassifyOutcome:
-        outcome = await self._desk.run(
+        outcome = await self._scheduler.run(
             "classify", lambda caller: classifier.classify(inputs, caller), arrived_s
         )
         if len(outcome.rows) != len(inputs):
@@ -222,7 +222,7 @@ class NliAnswers:
 
     def _diagnose(self, verdict: Verdict) -> Diagnostics:
         scores = verdict.scores
-        dtype = self._desk.backend.require_nli().identity.dtype
+        dtype = self._scheduler.backend.require_nli().identity.dtype
         return Diagnostics(
             margin=margin(scores.probabilities),
             near_tie=is_near_tie(scores.option_logits, dtype),

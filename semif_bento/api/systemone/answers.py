@@ -17,7 +17,7 @@ from semif_bento.calibration import CalibrationTable
 from semif_bento.decisions import Decision, ScoreRequest, Scores
 from semif_bento.errors import InvalidRequest, ScoringFailed, UsageError
 from semif_bento.serving import failures, metrics
-from semif_bento.serving.desk import Desk
+from semif_bento.serving.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
 
@@ -59,30 +59,30 @@ class Found:
 
 
 class SystemOne:
-    """The routes over one desk.
+    """The routes over one scheduler.
 
     Args:
         catalogue: the models that a request may name.
         table: the letter engine's temperatures by workload.
-        desk: open, so that its engines are loaded.
+        scheduler: open, so that its engines are loaded.
         nli: asks the NLI engine.
     """
 
     def __init__(
-        self, catalogue: Catalogue, table: CalibrationTable, desk: Desk, nli: NliAnswers
+        self, catalogue: Catalogue, table: CalibrationTable, scheduler: Scheduler, nli: NliAnswers
     ) -> None:
         self._catalogue = catalogue
         self._table = table
-        self._desk = desk
+        self._scheduler = scheduler
         self._nli = nli
 
     @classmethod
     def over(
-        cls, desk: Desk, table: CalibrationTable, aliases: Sequence[str], nli: NliAnswers
+        cls, scheduler: Scheduler, table: CalibrationTable, aliases: Sequence[str], nli: NliAnswers
     ) -> "SystemOne":
-        """Return the routes over a desk's own models; aliases go to the first of them."""
-        models = served_models(desk.backend, aliases)
-        return cls(Catalogue(models, datetime.now(UTC).date()), table, desk, nli)
+        """Return the routes over a scheduler's own models; aliases go to the first of them."""
+        models = served_models(scheduler.backend, aliases)
+        return cls(Catalogue(models, datetime.now(UTC).date()), table, scheduler, nli)
 
     def models(self) -> ModelList:
         """Answer GET /v1/models."""
@@ -98,7 +98,7 @@ class SystemOne:
 
         Raises:
             UsageError: an unknown model or workload, or a question that cannot be asked.
-            RequestError: as `Desk.run` and the scorer raise it.
+            RequestError: as `Scheduler.run` and the scorer raise it.
         """
         model = self._catalogue.find(body.model)
         is_nli = model.engine == "nli"
@@ -130,8 +130,8 @@ class SystemOne:
     ) -> tuple[dict[str, Found], int]:
         """Return what option letters say of every decision, and the tokens read."""
         request = ScoreRequest(state, tuple(asked), wishes.diagnostics)
-        scorer = self._desk.backend.require_letter()
-        outcome = await self._desk.run(
+        scorer = self._scheduler.backend.require_letter()
+        outcome = await self._scheduler.run(
             "shared", lambda caller: scorer.shared(request, caller), arrived_s
         )
         # Clients do not notice a missing answer, so this does.
@@ -164,7 +164,7 @@ class SystemOne:
             for decision in asked
         ]
         verdicts, timing = await self._nli.judge(body.state, questions, arrived_s)
-        classifier = self._desk.backend.require_nli()
+        classifier = self._scheduler.backend.require_nli()
         found = {
             verdict.scores.decision_id: Found(
                 verdict.scores,

@@ -11,7 +11,7 @@ from semif_bento.bench.classify.agreement import Agreement, Audit, audit, compar
 from semif_bento.bench.classify.inputs import FrozenInputs
 from semif_bento.bench.classify.passes import STATES, Pass, State, run_pass
 from semif_bento.bench.classify.reference import Reference, Triple
-from semif_bento.bench.classify.subject import Subject
+from semif_bento.bench.classify.target import Target
 
 MIN_PASSES = 3
 COLD_BAR, WARM_BAR = 1.5, 8.0
@@ -100,7 +100,7 @@ def check(inputs: FrozenInputs, found: Sequence[Triple], reference: Reference) -
 
 
 def measure(
-    subject: Subject,
+    target: Target,
     inputs: FrozenInputs,
     reference: Reference,
     *,
@@ -119,7 +119,7 @@ def measure(
     done: list[CheckedPass] = []
     for round_ in range(passes + 1):
         for state in STATES:
-            found = run_pass(subject.classifier, inputs, state, round_, batch)
+            found = run_pass(target.classifier, inputs, state, round_, batch)
             checked = CheckedPass(found, check(inputs, found.logits, reference))
             done.append(checked)
             on_pass(checked)

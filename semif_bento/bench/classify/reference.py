@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from semif_bento.bench.classify.inputs import FrozenInputs
-from semif_bento.bench.classify.subject import Subject
+from semif_bento.bench.classify.target import Target
 from semif_bento.entailment import template_version
 from semif_bento.errors import StartupError
 
@@ -43,14 +43,14 @@ class Origin:
     tokens_sha256: str
 
     @classmethod
-    def of(cls, subject: Subject, inputs: FrozenInputs) -> "Origin":
+    def of(cls, target: Target, inputs: FrozenInputs) -> "Origin":
         """Return what a reference for these would be made of."""
-        identity = subject.identity
+        identity = target.identity
         return cls(
             model=identity.source,
             revision=identity.revision,
             dtype=identity.dtype,
-            template_version=template_version(subject.checkpoint.template),
+            template_version=template_version(target.checkpoint.template),
             pairs=len(inputs.rows),
             texts_sha256=inputs.texts_sha256,
             tokens_sha256=inputs.tokens_sha256,
@@ -72,10 +72,10 @@ class Reference:
 
 @torch.inference_mode()
 def make_reference(
-    subject: Subject, inputs: FrozenInputs, on_row: Callable[[int], object] = lambda done: None
+    target: Target, inputs: FrozenInputs, on_row: Callable[[int], object] = lambda done: None
 ) -> Reference:
     """Run every pair by itself through the untouched model; `on_row` hears how many are done."""
-    model = subject.checkpoint.model
+    model = target.checkpoint.model
     device = next(model.parameters()).device
     rows: list[ReferenceRow] = []
     for row in inputs.rows:
@@ -84,18 +84,18 @@ def make_reference(
         c, e, n = logits[0].float().tolist()
         rows.append(ReferenceRow(row.pair.id, row.tokens_sha256, (c, e, n)))
         on_row(len(rows))
-    identity = subject.identity
+    identity = target.identity
     made_on = (
         f"{identity.device}, torch {identity.torch_version}, "
         f"transformers {identity.transformers_version}"
     )
-    return Reference(Origin.of(subject, inputs), made_on, tuple(rows))
+    return Reference(Origin.of(target, inputs), made_on, tuple(rows))
 
 
 @torch.inference_mode()
-def run_padded(subject: Subject, inputs: FrozenInputs, batch: int) -> list[Triple]:
+def run_padded(target: Target, inputs: FrozenInputs, batch: int) -> list[Triple]:
     """Run the untouched model on padded batches: how far it is from itself, run otherwise."""
-    model = subject.checkpoint.model
+    model = target.checkpoint.model
     device, pad = next(model.parameters()).device, model.config.get_text_config().pad_token_id
     found: list[Triple] = []
     for first in range(0, len(inputs.rows), batch):
@@ -121,7 +121,7 @@ def write_reference(path: Path, reference: Reference) -> None:
         raise StartupError(f"{path} cannot be written: {type(exc).__name__}.") from exc
 
 
-def read_reference(path: Path, subject: Subject, inputs: FrozenInputs) -> Reference:
+def read_reference(path: Path, target: Target, inputs: FrozenInputs) -> Reference:
     """Read a reference and make sure that it is one for this model and these pairs.
 
     Raises:
@@ -138,7 +138,7 @@ def read_reference(path: Path, subject: Subject, inputs: FrozenInputs) -> Refere
         reference = Reference(origin, str(found["made_on"]), rows)
     except (OSError, ValueError, KeyError, TypeError) as exc:
         raise StartupError(f"{path} is no reference: {type(exc).__name__}.") from exc
-    _refuse_other(reference.origin, Origin.of(subject, inputs))
+    _refuse_other(reference.origin, Origin.of(target, inputs))
     expected = [(row.pair.id, row.tokens_sha256) for row in inputs.rows]
     if [(row.id, row.tokens_sha256) for row in rows] != expected:
         raise StartupError("The reference's rows are not those that its own hash tells of.")

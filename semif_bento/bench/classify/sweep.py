@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from semif_bento.bench.classify.receipt import DONE, INPUTS, REFERENCE, RUN
+from semif_bento.bench.classify.run_folder import DONE, INPUTS, REFERENCE, RUN
 from semif_bento.errors import StartupError
 from semif_bento.settings import Settings, variable
 

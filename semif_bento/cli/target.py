@@ -1,6 +1,6 @@
 """What `calibrate` and `accept` examine, from their arguments: a service, or a model in process.
 
-Knows nothing of what is examined about it.
+Knows nothing of what is measured about it.
 """
 
 import argparse
@@ -16,15 +16,15 @@ from semif_bento.errors import EvidenceError
 from semif_bento.settings import Settings
 
 if TYPE_CHECKING:
-    from semif_bento.evidence.subject import Subject
+    from semif_bento.evidence.engine_target import EngineTarget
     from semif_bento.evidence.target import Target
 
-EXAMINED = {
+SMALL_MODEL_SETTINGS = {
     "SEMIF_DTYPE": "float32",
     "SEMIF_BRANCH_BUDGET_MIB": "512",
     "SEMIF_MAX_TOKENS": "1024",  # the largest sizes would take most of the time
 }
-"""What the small model is examined with, where the environment does not say otherwise."""
+"""What the small model is measured with, where the environment does not say otherwise."""
 
 PACKAGES = ("httpx", "matplotlib", "numpy", "scipy", "tqdm")
 
@@ -65,17 +65,17 @@ def open_target(args: argparse.Namespace) -> "Target":
     return open_local(settings)
 
 
-def open_subject(args: argparse.Namespace) -> "Subject":
+def open_engine_target(args: argparse.Namespace) -> "EngineTarget":
     """Reach or load the engine that `--engine` names.
 
     Raises:
         StartupError: a setting is wrong, or the model does not load.
         EvidenceError: as `open_target` raises it, or there is no NLI engine to ask.
     """
-    from semif_bento.evidence.subject import letter_subject, open_nli_local, open_nli_service
+    from semif_bento.evidence.engine_target import letter_target, open_nli_local, open_nli_service
 
     if args.engine == ENGINE:
-        return letter_subject(open_target(args))
+        return letter_target(open_target(args))
     if args.url:
         return open_nli_service(args.url, _read_token(args.token_file))
     settings = read_environment(os.environ, args.env_file).with_token().settings()
@@ -88,7 +88,7 @@ def open_subject(args: argparse.Namespace) -> "Subject":
 def read_settings(args: argparse.Namespace) -> Settings:
     """Return the settings of the environment and the env files; the small model's without any.
 
-    The small model is examined in float32: its logits hardly follow the options, and bfloat16's
+    The small model is measured in float32: its logits hardly follow the options, and bfloat16's
     rounding would hide what little they move.
 
     Raises:
@@ -97,9 +97,9 @@ def read_settings(args: argparse.Namespace) -> Settings:
     if args.env_file or os.environ.get("SEMIF_MODEL"):
         return read_environment(os.environ, args.env_file).with_token().settings()
     local = read_environment(os.environ, [project_root() / "configs" / "local.env"]).with_token()
-    for name, value in EXAMINED.items():
+    for name, value in SMALL_MODEL_SETTINGS.items():
         if not os.environ.get(name):
-            local = local.with_value(name, value, "examined so")
+            local = local.with_value(name, value, "measured so")
     return local.settings()
 
 

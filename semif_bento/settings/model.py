@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from semif_bento.errors import StartupError
-from semif_bento.setting_backends import refuse_mixed_backends
-from semif_bento.setting_secrets import read_backend_key, read_token
-from semif_bento.setting_values import (
+from semif_bento.settings.backends import refuse_mixed_backends
+from semif_bento.settings.secrets import read_backend_key, read_token
+from semif_bento.settings.values import (
     base_urls,
     did_you_mean,
     file,

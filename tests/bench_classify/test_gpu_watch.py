@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from semif_bento.bench.classify import card
-from semif_bento.bench.classify.card import CardWatch, query_card
+from semif_bento.bench.classify.gpu_watch import GpuWatch, query_gpu
 
 CARD = "GPU-1234"
 
@@ -41,11 +41,11 @@ def sleeper() -> Iterator["subprocess.Popen[bytes]"]:
     running.wait()
 
 
-def watched() -> CardWatch:
-    return CardWatch(lambda: query_card(CARD), interval_s=0.02)
+def watched() -> GpuWatch:
+    return GpuWatch(lambda: query_gpu(CARD), interval_s=0.02)
 
 
-def wait_for_samples(watch: CardWatch, count: int) -> None:
+def wait_for_samples(watch: GpuWatch, count: int) -> None:
     deadline = time.monotonic() + 30
     while watch.samples < count:
         assert time.monotonic() < deadline
@@ -60,7 +60,7 @@ def test_a_card_that_is_ours_alone_leaves_the_run_valid(
     with watched() as watch:
         wait_for_samples(watch, 4)
 
-    assert watch.complaint() is None
+    assert watch.fault() is None
     assert watch.samples >= 5
     call = (tmp_path / "calls").read_text().splitlines()[0]
     assert call == f"-i {CARD} --query-compute-apps=pid --format=csv,noheader,nounits"
@@ -74,7 +74,7 @@ def test_a_child_of_ours_is_ours(
     with watched() as watch:
         wait_for_samples(watch, 2)
 
-    assert watch.complaint() is None
+    assert watch.fault() is None
 
 
 def test_a_foreign_process_voids_the_run_even_when_it_leaves_again(
@@ -87,7 +87,7 @@ def test_a_foreign_process_voids_the_run_even_when_it_leaves_again(
         says(f"echo {os.getpid()}")
         wait_for_samples(watch, watch.samples + 2)
 
-    assert watch.complaint() == "process 1 computed on the card too."
+    assert watch.fault() == "process 1 computed on the card too."
 
 
 def test_a_foreign_process_that_comes_in_the_middle_is_seen(says: Callable[[str], None]) -> None:
@@ -95,11 +95,11 @@ def test_a_foreign_process_that_comes_in_the_middle_is_seen(says: Callable[[str]
 
     with watched() as watch:
         wait_for_samples(watch, 2)
-        assert watch.complaint() is None
+        assert watch.fault() is None
         says(f"echo {os.getpid()}; echo 1")
         wait_for_samples(watch, watch.samples + 2)
 
-    assert watch.complaint() == "process 1 computed on the card too."
+    assert watch.fault() == "process 1 computed on the card too."
 
 
 def test_a_process_that_ended_before_it_could_be_looked_at_is_foreign(
@@ -112,7 +112,7 @@ def test_a_process_that_ended_before_it_could_be_looked_at_is_foreign(
     with watched() as watch:
         pass
 
-    assert watch.complaint() == f"process {sleeper.pid} computed on the card too."
+    assert watch.fault() == f"process {sleeper.pid} computed on the card too."
 
 
 def test_a_child_that_ended_stays_ours_and_its_id_given_anew_does_not(
@@ -128,7 +128,7 @@ def test_a_child_that_ended_stays_ours_and_its_id_given_anew_does_not(
         sleeper.kill()
         sleeper.wait()
         wait_for_samples(watch, watch.samples + 2)
-        assert watch.complaint() is None
+        assert watch.fault() is None
         # A stranger gets the id: another start time, another parent.
         monkeypatch.setattr(
             card, "_descends", lambda pid, of: pid != sleeper.pid and descends(pid, of)
@@ -138,7 +138,7 @@ def test_a_child_that_ended_stays_ours_and_its_id_given_anew_does_not(
         )
         wait_for_samples(watch, watch.samples + 2)
 
-    assert watch.complaint() == f"process {sleeper.pid} computed on the card too."
+    assert watch.fault() == f"process {sleeper.pid} computed on the card too."
 
 
 @pytest.mark.parametrize(
@@ -159,12 +159,12 @@ def test_monitoring_that_fails_once_voids_the_run(
         wait_for_samples(watch, 1)
         says(script)
         deadline = time.monotonic() + 30
-        while watch.complaint() is None:
+        while watch.fault() is None:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         says(f"echo {os.getpid()}")
 
-    assert watch.complaint() == f"the card's processes could not be listed: {error}."
+    assert watch.fault() == f"the card's processes could not be listed: {error}."
 
 
 def test_no_nvidia_smi_voids_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_no_nvidia_smi_voids_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with watched() as watch:
         pass
 
-    assert watch.complaint() == "the card's processes could not be listed: FileNotFoundError."
+    assert watch.fault() == "the card's processes could not be listed: FileNotFoundError."
 
 
 def test_a_list_that_never_shows_this_process_proves_nothing(says: Callable[[str], None]) -> None:
@@ -182,6 +182,6 @@ def test_a_list_that_never_shows_this_process_proves_nothing(says: Callable[[str
     with watched() as watch:
         wait_for_samples(watch, 2)
 
-    complaint = watch.complaint()
-    assert complaint is not None
-    assert complaint.startswith("nvidia-smi never showed this process")
+    fault = watch.fault()
+    assert fault is not None
+    assert fault.startswith("nvidia-smi never showed this process")

@@ -24,7 +24,7 @@ def name_key(path: Path, key: str) -> str | None:
     return key if key in PRINTABLE_KEYS and OPAQUE_KEY not in path else None
 
 
-def name_place(path: Path) -> str:
+def name_path(path: Path) -> str:
     """Return the printable name of a place; the empty path is the top level."""
     name = ""
     for depth, step in enumerate(path):

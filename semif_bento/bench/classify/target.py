@@ -11,7 +11,7 @@ import torch
 from transformers import Qwen3_5TextConfig
 from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5TextForSequenceClassification
 
-from semif_bento.bench.subjects import SMOLLM2
+from semif_bento.bench.target import SMOLLM2
 from semif_bento.decisions import ModelIdentity
 from semif_bento.engine.assembly import assemble_classifier
 from semif_bento.engine.device import prepare_device
@@ -34,7 +34,7 @@ HEAD_SCALE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class Target:
     """An untouched checkpoint for the reference, our classifier around it, and its encoder."""
 
     checkpoint: NliCheckpoint
@@ -47,7 +47,7 @@ class Subject:
         return self.classifier.identity
 
 
-def open_subject(settings: Settings, *, is_tiny: bool = False) -> Subject:
+def open_target(settings: Settings, *, is_tiny: bool = False) -> Target:
     """Load the configured checkpoint and put our classifier around it.
 
     Args:
@@ -70,7 +70,7 @@ def open_subject(settings: Settings, *, is_tiny: bool = False) -> Subject:
     encoder = PairEncoder(
         checkpoint.tokenizer, checkpoint.template, settings.max_tokens, vocabulary
     )
-    return Subject(checkpoint, classifier, encoder)
+    return Target(checkpoint, classifier, encoder)
 
 
 def card_id(settings: Settings) -> str:

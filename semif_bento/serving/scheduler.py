@@ -1,6 +1,6 @@
-"""The desk before the scoring slots: who may wait, for how long, and whose turn it is.
+"""The scheduler before the scoring slots: who may wait, for how long, and whose turn it is.
 
-Knows nothing of HTTP or torch. It guards one process: two processes on one card are two desks.
+Knows nothing of HTTP or torch. It guards one process: two processes on one card are two schedulers.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ LONGEST_RETRY_AFTER_S = 10
 log = logging.getLogger(__name__)
 
 
-class Desk:
+class Scheduler:
     """Runs jobs on the engines of one backend, as many at a time as it has slots.
 
     With one slot a job runs on the thread that loaded the engines. A slot is free only when its

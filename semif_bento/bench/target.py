@@ -22,7 +22,7 @@ vocabulary would time its head and little else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class Target:
     """A model to time: the untouched one for the reference, and our scorer around it."""
 
     name: str
@@ -31,7 +31,7 @@ class Subject:
     scorer: TorchScorer
 
 
-def open_subject(name: str, settings: Settings) -> Subject:
+def open_target(name: str, settings: Settings) -> Target:
     """Load "smollm2" or build "tiny-hybrid", and put our scorer around it.
 
     Raises:
@@ -47,7 +47,7 @@ def open_subject(name: str, settings: Settings) -> Subject:
         source = ModelSource("directory", name, "random weights, seed 0", directory)
     else:
         raise StartupError(f"The model to time must be smollm2 or tiny-hybrid, not {name!r}.")
-    return Subject(name, model, tokenizer, assemble_scorer(model, tokenizer, source, settings))
+    return Target(name, model, tokenizer, assemble_scorer(model, tokenizer, source, settings))
 
 
 def _tiny_hybrid(vocabulary: int, settings: Settings) -> PreTrainedModel:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from semif_bento.api.places import name_place
+from semif_bento.api.json_paths import name_path
 from semif_bento.api.schema import RULE
 from semif_bento.errors import InvalidRequest
 
@@ -38,15 +38,15 @@ def check(model: type[M], value: object) -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        complaint = _complain(error.errors(include_url=False, include_input=False)[0])
-    raise InvalidRequest(complaint)
+        message = _describe(error.errors(include_url=False, include_input=False)[0])
+    raise InvalidRequest(message)
 
 
-def _complain(error: ErrorDetails) -> str:
+def _describe(error: ErrorDetails) -> str:
     kind, path = error["type"], error["loc"]
     if kind == "extra_forbidden":
-        return f"{name_place(path[:-1])} holds a key that is not known here."
+        return f"{name_path(path[:-1])} holds a key that is not known here."
     if kind == RULE:
-        return f"{name_place(path)} {error['msg']}."
+        return f"{name_path(path)} {error['msg']}."
     predicate = _PREDICATES[kind].format_map(error.get("ctx", {}))
-    return f"{name_place(path)} {predicate}."
+    return f"{name_path(path)} {predicate}."

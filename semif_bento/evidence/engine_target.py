@@ -17,7 +17,7 @@ from semif_bento.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class EngineTarget:
     """What answers rows, which engine that is, and the version of what its model reads."""
 
     scorer: Answering
@@ -53,22 +53,22 @@ class EntailmentScorer:
         return DirectOutcome(scores, forward_seconds, timing.total_seconds)
 
 
-def letter_subject(target: Target) -> Subject:
-    """Return the letter engine of what is examined."""
-    return Subject(target.scorer, ENGINE, PROMPT_VERSION)
+def letter_target(target: Target) -> EngineTarget:
+    """Return the letter engine of what is measured."""
+    return EngineTarget(target.scorer, ENGINE, PROMPT_VERSION)
 
 
-def open_nli_service(url: str, token: str) -> Subject:
+def open_nli_service(url: str, token: str) -> EngineTarget:
     """Reach the NLI engine of a running service.
 
     Raises:
         EvidenceError: it cannot be reached, refuses the token, or has no NLI engine.
     """
     scorer = ServiceScorer(url, token, NLI_ENGINE)
-    return Subject(scorer, NLI_ENGINE, scorer.prompt_version)
+    return EngineTarget(scorer, NLI_ENGINE, scorer.prompt_version)
 
 
-def open_nli_local(settings: Settings) -> Subject:
+def open_nli_local(settings: Settings) -> EngineTarget:
     """Load the configured NLI model here, as a service would.
 
     Raises:
@@ -77,4 +77,6 @@ def open_nli_local(settings: Settings) -> Subject:
     from semif_bento.engine.startup import open_classifier  # torch is slow to import
 
     classifier, _ = open_classifier(settings)
-    return Subject(EntailmentScorer(classifier), NLI_ENGINE, prompt_version(classifier.template))
+    return EngineTarget(
+        EntailmentScorer(classifier), NLI_ENGINE, prompt_version(classifier.template)
+    )

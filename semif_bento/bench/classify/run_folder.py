@@ -17,7 +17,7 @@ RUN, PASSES, INPUTS, REFERENCE = "run.json", "passes.jsonl", "inputs.jsonl", "re
 DONE, FAILED = "done", "failed"
 
 
-class Receipt:
+class RunFolder:
     """Writes a run's folder; without one it keeps nothing.
 
     Args:

@@ -1,4 +1,4 @@
-"""The desk alone: one slot, admission, deadline, departure, translation."""
+"""The scheduler alone: one slot, admission, deadline, departure, translation."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from semif_bento.errors import (
     ScoringTimeout,
     StartupError,
 )
-from semif_bento.serving.desk import Desk
+from semif_bento.serving.scheduler import Scheduler
 
 
 class IdleScorer:
@@ -60,22 +60,22 @@ class Work:
         return self.runs
 
 
-def on_desk(
-    test: Callable[[Desk], Coroutine[Any, Any, None]],
+def on_scheduler(
+    test: Callable[[Scheduler], Coroutine[Any, Any, None]],
     max_waiting: int = 1,
     timeout_s: float = 10,
     slots: int = 1,
 ) -> None:
-    desk = Desk(max_waiting, timeout_s)
-    desk.open(lambda: Backend(letter=IdleScorer(), slots=slots))
+    scheduler = Scheduler(max_waiting, timeout_s)
+    scheduler.open(lambda: Backend(letter=IdleScorer(), slots=slots))
     try:
-        asyncio.run(test(desk))
+        asyncio.run(test(scheduler))
     finally:
-        desk.close()
+        scheduler.close()
 
 
-def run(desk: Desk, job: Callable[[Any], Any]) -> asyncio.Task[Any]:
-    return asyncio.ensure_future(desk.run("direct", job, time.monotonic()))
+def run(scheduler: Scheduler, job: Callable[[Any], Any]) -> asyncio.Task[Any]:
+    return asyncio.ensure_future(scheduler.run("direct", job, time.monotonic()))
 
 
 async def started(work: Work) -> None:
@@ -83,111 +83,111 @@ async def started(work: Work) -> None:
 
 
 def test_jobs_run_on_the_thread_that_loaded_the_scorer():
-    async def test(desk: Desk) -> None:
-        scorer: Any = desk.backend.letter
-        assert await run(desk, lambda caller: threading.get_ident()) == scorer.thread
+    async def test(scheduler: Scheduler) -> None:
+        scorer: Any = scheduler.backend.letter
+        assert await run(scheduler, lambda caller: threading.get_ident()) == scorer.thread
 
-    on_desk(test)
+    on_scheduler(test)
 
 
 def test_a_second_job_starts_only_after_the_first_has_ended():
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         first, second = Work(), Work()
         second.may_end.set()
-        tasks = [run(desk, first), run(desk, second)]
+        tasks = [run(scheduler, first), run(scheduler, second)]
         await started(first)
         await asyncio.sleep(0.05)
         assert second.runs == 0
         first.may_end.set()
         assert await asyncio.gather(*tasks) == [1, 1]
 
-    on_desk(test)
+    on_scheduler(test)
 
 
 def test_a_job_over_the_queue_limit_is_refused_and_never_runs():
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         running, waiting, refused = Work(), Work(), Work()
-        tasks = [run(desk, running), run(desk, waiting)]
+        tasks = [run(scheduler, running), run(scheduler, waiting)]
         await started(running)
         with pytest.raises(Overloaded) as caught:
-            await run(desk, refused)
+            await run(scheduler, refused)
         assert 1 <= (caught.value.retry_after_s or 0) <= 10
         for work in (running, waiting):
             work.may_end.set()
         await asyncio.gather(*tasks)
         assert refused.runs == 0
 
-    on_desk(test)
+    on_scheduler(test)
 
 
 def test_without_waiting_room_a_free_slot_is_still_taken():
-    async def test(desk: Desk) -> None:
-        assert await run(desk, lambda caller: 1) == 1
-        assert await run(desk, lambda scorer: 2) == 2
+    async def test(scheduler: Scheduler) -> None:
+        assert await run(scheduler, lambda caller: 1) == 1
+        assert await run(scheduler, lambda scorer: 2) == 2
 
-    on_desk(test, max_waiting=0)
+    on_scheduler(test, max_waiting=0)
 
 
 def test_retry_after_grows_with_the_queue_and_stays_within_10_s():
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         waits = []
         for recent_s in (0.001, 1.5, 1000.0):
-            desk._recent_s = recent_s
+            scheduler._recent_s = recent_s
             running = Work()
-            tasks = [run(desk, running), run(desk, lambda scorer: None)]
+            tasks = [run(scheduler, running), run(scheduler, lambda scorer: None)]
             await started(running)
             with pytest.raises(Overloaded) as caught:
-                await run(desk, lambda scorer: None)
+                await run(scheduler, lambda scorer: None)
             waits.append(caught.value.retry_after_s)
             running.may_end.set()
             await asyncio.gather(*tasks)
         assert waits == [1, 3, 10]
 
-    on_desk(test)
+    on_scheduler(test)
 
 
 def test_a_timeout_keeps_the_slot_until_the_work_has_ended():
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         running, refused = Work(), Work()
         with pytest.raises(ScoringTimeout):
-            await run(desk, running)
+            await run(scheduler, running)
         with pytest.raises(Overloaded):
-            await run(desk, refused)
+            await run(scheduler, refused)
         running.may_end.set()
-        await asyncio.to_thread(desk.close)
+        await asyncio.to_thread(scheduler.close)
         assert (running.runs, refused.runs) == (1, 0)
 
-    on_desk(test, max_waiting=0, timeout_s=0.5)
+    on_scheduler(test, max_waiting=0, timeout_s=0.5)
 
 
 def test_the_deadline_counts_from_the_arrival():
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         with pytest.raises(ScoringTimeout):
-            await desk.run("direct", lambda caller: 1, time.monotonic() - 11)
+            await scheduler.run("direct", lambda caller: 1, time.monotonic() - 11)
 
-    on_desk(test)
+    on_scheduler(test)
 
 
 def test_a_caller_that_leaves_while_waiting_is_dropped_and_frees_its_place():
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         running, left, asked = Work(), Work(), Work()
-        first = run(desk, running)
+        first = run(scheduler, running)
         await started(running)
-        second = run(desk, left)
+        second = run(scheduler, left)
         await asyncio.sleep(0.05)
         second.cancel()
         await asyncio.wait({second})
-        third = run(desk, asked)
+        third = run(scheduler, asked)
         for work in (running, left, asked):
             work.may_end.set()
         await asyncio.gather(first, third)
         assert (left.runs, asked.runs) == (0, 1)
 
-    on_desk(test)
+    on_scheduler(test)
 
 
 def test_a_job_is_told_that_its_caller_has_left_and_may_stop():
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         told, may_look = threading.Event(), threading.Event()
 
         def job(caller: Caller) -> None:
@@ -197,24 +197,24 @@ def test_a_job_is_told_that_its_caller_has_left_and_may_stop():
             caller.require_presence()
             raise AssertionError
 
-        running = run(desk, job)
+        running = run(scheduler, job)
         assert await asyncio.to_thread(may_look.wait, 10)
         assert not told.is_set()
         running.cancel()
         await asyncio.wait({running})
-        assert await run(desk, lambda caller: caller.require_presence() or 1) == 1
+        assert await run(scheduler, lambda caller: caller.require_presence() or 1) == 1
 
-    on_desk(test)
+    on_scheduler(test)
 
 
 def test_a_job_is_told_that_its_time_is_up():
     told = threading.Event()
 
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         with pytest.raises(ScoringTimeout):
-            await run(desk, lambda caller: caller.on_leaving(told.set) or told.wait(10))
+            await run(scheduler, lambda caller: caller.on_leaving(told.set) or told.wait(10))
 
-    on_desk(test, timeout_s=0.2)
+    on_scheduler(test, timeout_s=0.2)
     assert told.is_set()
 
 
@@ -228,68 +228,68 @@ def test_who_asks_after_a_caller_has_left_is_told_at_once():
 
 
 def test_as_many_jobs_run_at_once_as_there_are_slots_and_no_more():
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         first, second, third, refused = Work(), Work(), Work(), Work()
-        tasks = [run(desk, first), run(desk, second), run(desk, third)]
+        tasks = [run(scheduler, first), run(scheduler, second), run(scheduler, third)]
         await started(first)
         await started(second)
         await asyncio.sleep(0.05)
         assert third.runs == 0
         with pytest.raises(Overloaded):
-            await run(desk, refused)
+            await run(scheduler, refused)
         for work in (first, second, third):
             work.may_end.set()
         assert await asyncio.gather(*tasks) == [1, 1, 1]
         assert refused.runs == 0
 
-    on_desk(test, max_waiting=1, slots=2)
+    on_scheduler(test, max_waiting=1, slots=2)
 
 
 def test_a_caller_that_leaves_while_running_does_not_free_the_slot():
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         running, asked = Work(), Work()
-        first = run(desk, running)
+        first = run(scheduler, running)
         await started(running)
         first.cancel()
         await asyncio.wait({first})
-        second = run(desk, asked)
+        second = run(scheduler, asked)
         await asyncio.sleep(0.05)
         assert asked.runs == 0
         running.may_end.set()
         asked.may_end.set()
         assert await second == 1
 
-    on_desk(test)
+    on_scheduler(test)
 
 
 @pytest.mark.parametrize("error", [InvalidRequest("a."), OutOfMemory("b."), ScoringFailed("c.")])
 def test_our_own_errors_pass_as_they_are(error):
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         def fail(caller: object) -> None:
             raise error
 
         with pytest.raises(type(error)) as caught:
-            await run(desk, fail)
+            await run(scheduler, fail)
         assert caught.value is error
 
-    on_desk(test)
+    on_scheduler(test)
 
 
 @pytest.mark.parametrize("kind", [KeyError, TimeoutError, RuntimeError, RecursionError])
 def test_any_other_error_is_scoring_failed_logged_without_its_message(kind, caplog):
     words = "the caller's own words"
 
-    async def test(desk: Desk) -> None:
+    async def test(scheduler: Scheduler) -> None:
         def fail(caller: object) -> None:
             raise kind(words)
 
         with pytest.raises(ScoringFailed) as caught:
-            await run(desk, fail)
+            await run(scheduler, fail)
         assert caught.value.__context__ is None
-        assert await run(desk, lambda caller: 1) == 1
+        assert await run(scheduler, lambda caller: 1) == 1
 
     with caplog.at_level(logging.ERROR):
-        on_desk(test)
+        on_scheduler(test)
     assert kind.__name__ in caplog.text
     assert "in fail" in caplog.text
     assert words not in caplog.text
@@ -299,7 +299,7 @@ def test_a_scorer_that_cannot_load_fails_the_opening():
     def load() -> Backend:
         raise StartupError("No weights.")
 
-    desk = Desk(1, 10)
+    scheduler = Scheduler(1, 10)
     with pytest.raises(StartupError, match="No weights"):
-        desk.open(load)
-    desk.close()
+        scheduler.open(load)
+    scheduler.close()

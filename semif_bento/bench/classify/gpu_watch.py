@@ -16,7 +16,7 @@ INTERVAL_S = 0.5
 QUERY_TIMEOUT_S = 20.0
 
 
-def query_card(card: str) -> set[int]:
+def query_gpu(card: str) -> set[int]:
     """Return the ids of the processes that compute on a card, named as nvidia-smi's -i takes it.
 
     Raises:
@@ -33,7 +33,7 @@ def query_card(card: str) -> set[int]:
     return {int(line) for line in done.stdout.split("\n") if line.strip()}
 
 
-class CardWatch:
+class GpuWatch:
     """Samples a card's processes until the `with` block ends; only ours may be among them.
 
     Ours are this process and its descendants. A process that was ours stays ours as long as its
@@ -48,10 +48,10 @@ class CardWatch:
         self._query, self._interval_s = query, interval_s
         self._known: dict[int, int] = {}  # what was ours: process id → start time
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="card-watch", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="gpu-watch", daemon=True)
         self.samples = 0
         self.longest_gap_s = 0.0
-        self._complaint: str | None = None
+        self._fault: str | None = None
         self._saw_itself = False
         self._sampled_at = time.monotonic()
 
@@ -67,11 +67,11 @@ class CardWatch:
         self._thread.join()
         self._sample()
 
-    def complaint(self) -> str | None:
+    def fault(self) -> str | None:
         """Return why the run is void, or None; complete once the `with` block has ended."""
-        if self._complaint is None and self._over.is_set() and not self._saw_itself:
+        if self._fault is None and self._over.is_set() and not self._saw_itself:
             return "nvidia-smi never showed this process, so it would show no other either."
-        return self._complaint
+        return self._fault
 
     def _watch(self) -> None:
         while not self._over.wait(self._interval_s):
@@ -81,7 +81,7 @@ class CardWatch:
         try:
             found = self._query()
         except (OSError, subprocess.SubprocessError, ValueError) as exc:
-            self._complain(f"the card's processes could not be listed: {type(exc).__name__}.")
+            self._describe(f"the card's processes could not be listed: {type(exc).__name__}.")
             return
         now = time.monotonic()
         self.longest_gap_s = max(self.longest_gap_s, now - self._sampled_at)
@@ -90,10 +90,10 @@ class CardWatch:
         self._saw_itself = self._saw_itself or os.getpid() in found
         foreign = sorted(pid for pid in found if not self._is_ours(pid))
         if foreign:
-            self._complain(f"process {foreign[0]} computed on the card too.")
+            self._describe(f"process {foreign[0]} computed on the card too.")
 
-    def _complain(self, complaint: str) -> None:
-        self._complaint = self._complaint or complaint  # the first says most
+    def _describe(self, fault: str) -> None:
+        self._fault = self._fault or fault  # the first says most
 
     def _is_ours(self, pid: int) -> bool:
         started = _start_time(pid)
