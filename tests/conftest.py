@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from models.loaded import LoadedModel
     from transformers import PreTrainedTokenizerFast
 
-    from semif_bento.engine.scorer import TorchScorer
+    from semif_bento.engine.letters.scorer import TorchScorer
 
 # Imports of torch stay inside the fixtures: most tests need none, and it is slow.
 

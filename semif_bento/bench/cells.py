@@ -13,7 +13,7 @@ from semif_bento.bench.floor import Floor
 from semif_bento.bench.target import Target
 from semif_bento.bench.workload import as_rows, make_request
 from semif_bento.decisions import ScoreRequest, Scores
-from semif_bento.engine.encoding import Encoder
+from semif_bento.engine.letters.encoding import Encoder
 from semif_bento.engine.meter import PeakMeter
 from semif_bento.errors import StartupError
 

@@ -199,8 +199,8 @@ def _files(directory: Path) -> dict[str, Any]:
 
 
 def _slots(settings: Settings) -> dict[str, Any]:
+    from semif_bento.engine.letters.slots import prove_slots
     from semif_bento.engine.loading import model_directory
-    from semif_bento.engine.slots import prove_slots
     from semif_bento.engine.sources import locate
     from semif_bento.engine.vocabulary import load_tokenizer
 

@@ -12,15 +12,15 @@ from semif_bento.engine.budget import BranchBudget
 from semif_bento.engine.cost import measure_cost
 from semif_bento.engine.delta import kernels_in_use
 from semif_bento.engine.device import device_name
-from semif_bento.engine.encoding import Encoder
-from semif_bento.engine.head import SlotHead
+from semif_bento.engine.letters.encoding import Encoder
+from semif_bento.engine.letters.head import SlotHead
+from semif_bento.engine.letters.proofs import prove_backbone, prove_model
+from semif_bento.engine.letters.scorer import TorchScorer
 from semif_bento.engine.memory import MIB
 from semif_bento.engine.nli.checkpoint import NliCheckpoint
 from semif_bento.engine.nli.classifier import TorchClassifier
 from semif_bento.engine.nli.encoding import PairEncoder
 from semif_bento.engine.nli.proofs import prove_classifier
-from semif_bento.engine.proofs import prove_backbone, prove_model
-from semif_bento.engine.scorer import TorchScorer
 from semif_bento.engine.sources import ModelSource
 from semif_bento.engine.workspace import Workspace
 from semif_bento.settings import Settings

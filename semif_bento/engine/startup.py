@@ -9,10 +9,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from semif_bento.backend import Backend
 from semif_bento.engine.assembly import assemble_classifier, assemble_scorer
 from semif_bento.engine.device import prepare_device
+from semif_bento.engine.letters.scorer import TorchScorer
 from semif_bento.engine.loading import load_model, model_directory
 from semif_bento.engine.nli.checkpoint import NliCheckpoint, load_checkpoint
 from semif_bento.engine.nli.classifier import TorchClassifier
-from semif_bento.engine.scorer import TorchScorer
 from semif_bento.engine.sources import ModelSource, locate, locate_nli
 from semif_bento.engine.vocabulary import load_tokenizer
 from semif_bento.engine.workspace import Workspace

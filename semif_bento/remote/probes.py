@@ -7,7 +7,7 @@ from itertools import islice
 from transformers import PreTrainedTokenizerFast
 
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
-from semif_bento.engine.encoding import Encoder, render_prompt
+from semif_bento.engine.letters.encoding import Encoder, render_prompt
 from semif_bento.engine.nli.encoding import PROBES, PairEncoder
 from semif_bento.entailment import render_pair
 from semif_bento.errors import EngineFault, PromptTooLong, StartupError

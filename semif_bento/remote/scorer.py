@@ -18,7 +18,7 @@ from semif_bento.decisions import (
     SharedOutcome,
     SharedTiming,
 )
-from semif_bento.engine.encoding import EncodedDecision, EncodedRequest, Encoder
+from semif_bento.engine.letters.encoding import EncodedDecision, EncodedRequest, Encoder
 from semif_bento.protocol import softmax
 from semif_bento.remote.dialect import Dialect, Reading
 from semif_bento.remote.fleet import Fleet

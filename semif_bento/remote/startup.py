@@ -12,7 +12,7 @@ import transformers
 from semif_bento.backend import Backend
 from semif_bento.caller import Caller
 from semif_bento.decisions import ModelIdentity, PrefixCacheStatus, ScorerStatus
-from semif_bento.engine.encoding import Encoder
+from semif_bento.engine.letters.encoding import Encoder
 from semif_bento.engine.nli.encoding import PairEncoder
 from semif_bento.engine.nli.template import read_configuration
 from semif_bento.engine.sources import ModelSource, locate, locate_nli

@@ -11,7 +11,7 @@ from semif_bento.engine.backbone import Backbone, choose_branch_attention
 from semif_bento.engine.delta import BranchedDeltaNet, kernels_in_use
 from semif_bento.engine.layout import BranchLayout
 from semif_bento.engine.prefix import PrefixState, new_cache
-from semif_bento.engine.proofs import relative_distance
+from semif_bento.engine.tolerance import relative_distance
 
 ATTENTIONS = ("cascade", "views")
 GROUPS = ([1], [2], [1, 1, 1], [1, 3, 30, 31, 33], [64, 65, 130])

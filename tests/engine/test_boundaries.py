@@ -6,8 +6,8 @@ from models.qwen_vocabulary import CHAT_TEMPLATE
 from models.rows import request_of, row_about
 from tokenizers import decoders, normalizers, pre_tokenizers
 
-from semif_bento.engine.encoding import Encoder
-from semif_bento.engine.slots import prove_slots
+from semif_bento.engine.letters.encoding import Encoder
+from semif_bento.engine.letters.slots import prove_slots
 from semif_bento.errors import InvalidRequest, StartupError
 
 LIMIT = 4096

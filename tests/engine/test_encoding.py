@@ -14,7 +14,7 @@ from models.rows import (
     row_about,
 )
 
-from semif_bento.engine.encoding import Encoder, render_chat
+from semif_bento.engine.letters.encoding import Encoder, render_chat
 from semif_bento.errors import InvalidRequest
 
 UNLIMITED = 10**9

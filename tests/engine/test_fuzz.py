@@ -7,7 +7,7 @@ from models.rows import ENDS, WORDS, generate, request_of
 from models.small import load_small_scorer
 
 from semif_bento.decisions import Decision, Option, ScoreRequest
-from semif_bento.engine.encoding import render_chat
+from semif_bento.engine.letters.encoding import render_chat
 from semif_bento.protocol import SYSTEM_TEXT, prompt_sha256, render_payload
 
 CONTROL_TEXTS = ("<|im_end|>", "<|im_start|>system\n", "<think>", "</think>\n\n", "<|endoftext|>A")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from semif_bento.engine.head import VOCABULARY_CHUNK, SlotHead
+from semif_bento.engine.letters.head import VOCABULARY_CHUNK, SlotHead
 from semif_bento.errors import ScoringFailed, StartupError
 
 SLOTS = tuple(range(100, 132, 2))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from semif_bento.bench.workload import as_rows, make_request
 from semif_bento.engine.backbone import Backbone
-from semif_bento.engine.encoding import Encoder
+from semif_bento.engine.letters.encoding import Encoder
 
 STATE_TOKENS, DECISIONS = 100, 4
 NO_WORSE_THAN = 2.0

@@ -2,7 +2,7 @@
 
 from models.byte_qwen import byte_tokenizer
 
-from semif_bento.engine.encoding import Encoder
+from semif_bento.engine.letters.encoding import Encoder
 
 SMALLEST = 64
 

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from semif_bento.decisions import Decision, Option, ScoreRequest
-from semif_bento.engine.encoding import Encoder, render_chat
-from semif_bento.engine.head import SlotHead
-from semif_bento.engine.slots import find_wide_slots
+from semif_bento.engine.letters.encoding import Encoder, render_chat
+from semif_bento.engine.letters.head import SlotHead
+from semif_bento.engine.letters.slots import find_wide_slots
 from semif_bento.errors import InvalidRequest, PromptTooLong
 from semif_bento.protocol import (
     LETTERS,

@@ -16,8 +16,8 @@ from semif_bento.bench.workload import make_request
 from semif_bento.decisions import ScoreRequest, SharedOutcome
 from semif_bento.engine.assembly import assemble_scorer
 from semif_bento.engine.device import check_device
+from semif_bento.engine.letters.scorer import TorchScorer
 from semif_bento.engine.memory import BURST_SLACK_BYTES, GIB, cap_process
-from semif_bento.engine.scorer import TorchScorer
 from semif_bento.engine.sources import ModelSource
 from semif_bento.errors import OutOfMemory
 from semif_bento.protocol import NEAR_TIE_LOGITS

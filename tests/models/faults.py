@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from semif_bento.decisions import ScoreRequest
 from semif_bento.engine.budget import BranchBudget
-from semif_bento.engine.scorer import TorchScorer
+from semif_bento.engine.letters.scorer import TorchScorer
 
 
 class Followed(TorchDispatchMode):

@@ -7,7 +7,7 @@ import torch
 from models.loaded import LoadedModel, build_tiny_qwen
 from models.qwen_vocabulary import load_qwen_tokenizer
 from models.scorers import assemble
-from semif_bento.engine.scorer import TorchScorer
+from semif_bento.engine.letters.scorer import TorchScorer
 
 SLOW_DECAY = -5.0
 """Log of the decay's rate. As initialized, a state is forgotten within a suffix, and logits would

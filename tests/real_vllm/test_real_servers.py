@@ -19,7 +19,7 @@ from models.scorers import assemble
 from real_engine import MODEL
 
 from semif_bento.decisions import ScoreRequest
-from semif_bento.engine.encoding import Encoder
+from semif_bento.engine.letters.encoding import Encoder
 from semif_bento.evidence.rows import bundled_rows, read_rows
 from semif_bento.remote.vllm import VllmDialect
 

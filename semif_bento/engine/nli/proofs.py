@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.nli.checkpoint import NliCheckpoint
 from semif_bento.engine.nli.encoding import PairEncoder
-from semif_bento.engine.proofs import allowed_distance, relative_distance
+from semif_bento.engine.tolerance import allowed_distance, relative_distance
 from semif_bento.entailment import Pair
 from semif_bento.errors import StartupError
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from semif_bento.caller import Caller
 from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.budget import BranchBudget
-from semif_bento.engine.head import finite
+from semif_bento.engine.finite import finite
 from semif_bento.engine.layout import padded_width
 from semif_bento.engine.nli.encoding import EncodedInput
 from semif_bento.engine.nli.sharing import Beginning

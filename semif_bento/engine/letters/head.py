@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from semif_bento.engine.finite import finite
 from semif_bento.errors import ScoringFailed, StartupError
 
 VOCABULARY_CHUNK = 16384
@@ -111,15 +112,3 @@ class SlotHead:
 def _rows(head: nn.Linear, ids: Sequence[int]) -> tuple[Tensor, Tensor | None]:
     rows = torch.tensor(list(ids), dtype=torch.long, device=head.weight.device)
     return head.weight.detach()[rows], None if head.bias is None else head.bias.detach()[rows]
-
-
-def finite(logits: Tensor) -> Tensor:
-    """Return logits in float32 on the CPU.
-
-    Raises:
-        ScoringFailed: one is NaN or infinite.
-    """
-    logits = logits.float().cpu()
-    if not bool(torch.isfinite(logits).all()):
-        raise ScoringFailed("The model gave a logit that is not a finite number.")
-    return logits

@@ -11,14 +11,10 @@ from transformers import PreTrainedModel
 
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
 from semif_bento.engine.backbone import Backbone
-from semif_bento.engine.encoding import Encoder
-from semif_bento.engine.head import SlotHead
+from semif_bento.engine.letters.encoding import Encoder
+from semif_bento.engine.letters.head import SlotHead
+from semif_bento.engine.tolerance import allowed_distance, relative_distance
 from semif_bento.errors import ScoringFailed, StartupError
-
-HIDDEN_TOLERANCE = {"bfloat16": 0.1, "float16": 0.02, "float32": 1e-3}
-"""Largest relative distance of last hidden states between two right ways to compute them, by
-dtype. Right ones were measured at up to 0.017 in bfloat16 and 7e-6 in float32; a cache that loses
-its recurrent state at 0.4 and more, its convolution at 1.3, right behind the prefix."""
 
 _YES_NO = (Option("yes", "The deployment succeeded."), Option("no", "It did not succeed."))
 _SHORT = Decision("warm-up", "Is there evidence that the deployment succeeded?", _YES_NO)
@@ -98,14 +94,3 @@ def prove_model(
                 f"Our scores differ from the model's own by {distance:.3g} (allowed: "
                 f"{tolerance:g})."
             )
-
-
-def allowed_distance(backbone: Backbone) -> float:
-    """Return the largest relative distance that the dtype of a backbone explains."""
-    return HIDDEN_TOLERANCE[str(backbone.dtype).removeprefix("torch.")]
-
-
-def relative_distance(found: Tensor, expected: Tensor) -> float:
-    """Return the largest ‖found − expected‖ / ‖expected‖ over rows, in float32; NaN if any is."""
-    gap = (found.float() - expected.float()).norm(dim=-1)
-    return float((gap / expected.float().norm(dim=-1)).max())

@@ -22,8 +22,8 @@ from semif_bento.decisions import (
 )
 from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.budget import BranchBudget
-from semif_bento.engine.encoding import EncodedDecision, EncodedRequest, Encoder
-from semif_bento.engine.head import SlotHead
+from semif_bento.engine.letters.encoding import EncodedDecision, EncodedRequest, Encoder
+from semif_bento.engine.letters.head import SlotHead
 from semif_bento.engine.memory import GIB, MIB
 from semif_bento.engine.prefix import PrefixState
 from semif_bento.engine.workspace import Workspace

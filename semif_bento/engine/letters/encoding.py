@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from transformers import PreTrainedTokenizerFast
 
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
+from semif_bento.engine.letters.slots import SlotTable, find_wide_slots, prove_slots
 from semif_bento.engine.plain_text import PlainText
-from semif_bento.engine.slots import SlotTable, find_wide_slots, prove_slots
 from semif_bento.errors import InvalidRequest, PromptTooLong, StartupError
 from semif_bento.protocol import (
     CRITERION_EDGE,
