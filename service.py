@@ -10,6 +10,7 @@ import bentoml
 
 from semif_bento.api import bento, exchange
 from semif_bento.api.answers import Answers
+from semif_bento.api.asking import Asker
 from semif_bento.api.nli.answers import NliAnswers
 from semif_bento.api.nli.results import ClassifyResponse
 from semif_bento.api.nli.schema import ClassifyRequest
@@ -17,7 +18,8 @@ from semif_bento.api.results import DecisionResult, Health, SharedResponse
 from semif_bento.api.schema import DecideRequest, SharedRequest
 from semif_bento.api.systemone.answers import SystemOne
 from semif_bento.backend import Backend
-from semif_bento.calibration import NLI_ENGINE, load_calibration
+from semif_bento.calibration import load_calibration
+from semif_bento.engine.registry import KINDS, wanted_kinds
 from semif_bento.serving.scheduler import Scheduler
 from semif_bento.settings import Settings
 
@@ -56,29 +58,26 @@ class SemIf:
         bento.announce_worker_end()
         with bento.exit_on_startup_error():
             settings = bento.read_settings()
-            table = load_calibration(settings.calibration)
-            nli_table = load_calibration(settings.nli_calibration, NLI_ENGINE)
-            if settings.nli_revision is not None:
-                nli_table.require_model(settings.nli_name, settings.nli_revision)
-            if settings.revision is not None:  # a package's own is known once it is loaded
-                table.require_model(settings.model, settings.revision)
+            for kind in wanted_kinds(settings):
+                table = load_calibration(kind.calibration_file(settings), kind.binding)
+                if pinned := kind.pinned_model(settings):  # a package's own is known once loaded
+                    table.require_model(*pinned)
 
     def __init__(self) -> None:
         with bento.exit_on_startup_error():
             settings = bento.read_settings()
-            table = load_calibration(settings.calibration)
-            nli_table = load_calibration(settings.nli_calibration, NLI_ENGINE)
+            tables = {
+                name: load_calibration(kind.calibration_file(settings), kind.binding)
+                for name, kind in KINDS.items()
+            }
             self.scheduler = Scheduler(settings.max_waiting, settings.timeout_s)
             self.scheduler.open(lambda: self.open_backend(settings))
-            for engine, fitted in (
-                (self.scheduler.backend.letter, table),
-                (self.scheduler.backend.nli, nli_table),
-            ):
-                if engine:
-                    fitted.require_model(engine.identity.source, engine.identity.revision)
-            self.nli = NliAnswers(settings, nli_table, self.scheduler)
-            self.answers = Answers(settings, table, self.scheduler, self.nli)
-            self.systemone = SystemOne.over(self.scheduler, table, settings.model_aliases, self.nli)
+            for name, engine in self.scheduler.backend.engines.items():
+                tables[name].require_model(engine.identity.source, engine.identity.revision)
+            asker = Asker(self.scheduler, tables)
+            self.nli = NliAnswers(asker)
+            self.answers = Answers(settings, asker)
+            self.systemone = SystemOne.over(asker, settings.model_aliases)
 
     @bentoml.on_shutdown
     def close(self) -> None:

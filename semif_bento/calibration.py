@@ -13,15 +13,29 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from semif_bento.entailment import HYPOTHESIS_VERSION
 from semif_bento.errors import InvalidRequest, StartupError
 from semif_bento.protocol import PROMPT_VERSION, softmax
 
-ENGINE, NLI_ENGINE = "letter", "nli"
-"""What a temperature divides: logits of option letters, or logs of entailment probabilities."""
-VARIABLES = {ENGINE: "SEMIF_CALIBRATION", NLI_ENGINE: "SEMIF_NLI_CALIBRATION"}
-VERSIONS = {ENGINE: PROMPT_VERSION, NLI_ENGINE: HYPOTHESIS_VERSION}
-"""The version of a prompt that an engine's temperatures bind to."""
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a table of temperatures belongs to: an engine, the setting that names the table, and the
+    version of a prompt that its temperatures were fitted on.
+
+    `former_names` of the engine stand in tables that were fitted before it was renamed.
+    """
+
+    engine: str
+    variable: str
+    prompt_version: str
+    former_names: tuple[str, ...] = ()
+
+    def covers(self, prompt_version: str) -> bool:
+        """Tell whether a temperature holds for a prompt: for this version, or a part of it."""
+        return f"{prompt_version}/".startswith(f"{self.prompt_version}/")
+
+
+LETTERS = Binding("letters", "SEMIF_CALIBRATION", PROMPT_VERSION, former_names=("letter",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +45,14 @@ class CalibratedView:
     workload: str
     temperature: float
     probabilities: tuple[float, ...]
+
+    def by_option(self, option_ids: Sequence[str]) -> dict[str, float]:
+        """Return the probabilities by option.
+
+        Raises:
+            ValueError: their numbers differ.
+        """
+        return dict(zip(option_ids, self.probabilities, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +84,12 @@ class Provenance:
 class CalibrationTable:
     """Temperatures by workload name, and where the fitted ones come from; empty when none is set.
 
-    A workload without provenance was written by hand: it binds to no model. `variable` is the
-    setting that named the table, for messages.
+    A workload without provenance was written by hand: it binds to no model.
     """
 
     temperatures: Mapping[str, float]
     provenances: Mapping[str, Provenance] = field(default_factory=dict)
-    variable: str = VARIABLES[ENGINE]
+    binding: Binding = LETTERS
 
     @property
     def workloads(self) -> list[str]:
@@ -96,8 +117,9 @@ class CalibrationTable:
         for workload, fitted in sorted(self.provenances.items()):
             if (fitted.model_source, fitted.model_revision) != (source, revision):
                 raise StartupError(
-                    f"{self.variable}: {workload!r} was fitted for {fitted.model_source} at "
-                    f"{fitted.model_revision}, not for {source} at {revision}."
+                    f"{self.binding.variable}: {workload!r} was fitted for "
+                    f"{fitted.model_source} at {fitted.model_revision}, not for {source} at "
+                    f"{revision}."
                 )
 
     def view(self, workload: str, option_logits: Sequence[float]) -> CalibratedView:
@@ -111,7 +133,7 @@ class CalibrationTable:
         return CalibratedView(workload, temperature, softmax(option_logits, temperature))
 
 
-def load_calibration(path: Path | None, engine: str = ENGINE) -> CalibrationTable:
+def load_calibration(path: Path | None, binding: Binding = LETTERS) -> CalibrationTable:
     """Read an engine's `{workload: temperature}` from a JSON file; no path gives an empty table.
 
     A value is a plain number, or what `semif-bento calibrate` writes:
@@ -122,9 +144,9 @@ def load_calibration(path: Path | None, engine: str = ENGINE) -> CalibrationTabl
             finite number above 0, or a provenance that is malformed, of another prompt version or
             of another engine; the message names the setting and the workload.
     """
-    variable = VARIABLES[engine]
+    variable = binding.variable
     if path is None:
-        return CalibrationTable(MappingProxyType({}), variable=variable)
+        return CalibrationTable(MappingProxyType({}), binding=binding)
     try:
         text = path.read_text(encoding="utf-8")
         table = json.loads(text, object_pairs_hook=lambda pairs: _read_object(pairs, variable))
@@ -136,10 +158,10 @@ def load_calibration(path: Path | None, engine: str = ENGINE) -> CalibrationTabl
     provenances: dict[str, Provenance] = {}
     for workload, value in table.items():
         if isinstance(value, dict):
-            provenances[workload] = _provenance(workload, value, engine)
+            provenances[workload] = _provenance(workload, value, binding)
             value = value["temperature"]
         temperatures[workload] = _temperature(workload, value, variable)
-    return CalibrationTable(MappingProxyType(temperatures), MappingProxyType(provenances), variable)
+    return CalibrationTable(MappingProxyType(temperatures), MappingProxyType(provenances), binding)
 
 
 def _read_object(pairs: list[tuple[str, Any]], variable: str) -> dict[str, Any]:
@@ -163,8 +185,8 @@ def _temperature(workload: str, value: object, variable: str) -> float:
     return temperature
 
 
-def _provenance(workload: str, entry: dict[str, Any], engine: str) -> Provenance:
-    variable = VARIABLES[engine]
+def _provenance(workload: str, entry: dict[str, Any], binding: Binding) -> Provenance:
+    variable = binding.variable
     found = entry.get("provenance")
     types = {setting.name: setting.type for setting in fields(Provenance)}
     if (
@@ -176,7 +198,9 @@ def _provenance(workload: str, entry: dict[str, Any], engine: str) -> Provenance
         raise StartupError(
             f"{variable}: {workload!r} must hold `temperature` and a whole `provenance`."
         )
-    for name, ours in (("engine", engine), ("prompt_version", VERSIONS[engine])):
+    if found["engine"] in binding.former_names:
+        found = {**found, "engine": binding.engine}
+    for name, ours in (("engine", binding.engine), ("prompt_version", binding.prompt_version)):
         if found[name] != ours:
             raise StartupError(
                 f"{variable}: {workload!r} was fitted for {name} {found[name]!r}, this is {ours!r}."

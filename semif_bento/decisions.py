@@ -5,29 +5,44 @@ DirectOutcome or SharedOutcome → response. Everything here is frozen.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from semif_bento.caller import Caller
 
 JsonState = str | dict[str, object] | list[object]
 """A nonempty string, object or array of finite JSON; key order and digits are meaning."""
+Kind = Literal["options", "yes_no", "choice", "levels"]
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One answer that the caller offers; `id` never reaches the model, `description` does."""
+    """One answer that the caller offers.
+
+    `description` reaches every model, `label` (what the answer is called) only engines that read
+    one; where it is None they read `id`.
+    """
 
     id: str
     description: str
+    label: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What the answer is called."""
+        return self.id if self.label is None else self.label
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A question with 2 or more options; option k answers to the k-th letter."""
+    """A question with 2 or more options; `kind` tells what they are to each other.
+
+    `options` are a caller's own; those of the other kinds come from typed questions.
+    """
 
     id: str
     question: str
     options: tuple[Option, ...]
+    kind: Kind = "options"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +70,11 @@ class ModelIdentity:
 class Scores:
     """One decision's native answer.
 
-    `option_logits` are the last position's float32 logits at the slots, `probabilities` their
-    softmax (each in 0..1, sum 1), both in the order of the options. `letter_mass` is the
-    probability of the declared letters within the whole vocabulary (0..1), present only when
-    diagnostics were asked for.
+    `option_logits` are what the engine read (float32, nats), `probabilities` their softmax (each
+    in 0..1, sum 1), both in the order of the options. Each engine has some of the rest:
+    `letter_mass` is the probability of the declared letters within the whole vocabulary (0..1),
+    `pair_logits` are an NLI head's logits of each option; both only when diagnostics were asked
+    for. `support` tells how much of any option is established at all (0..1).
     """
 
     decision_id: str
@@ -68,19 +84,17 @@ class Scores:
     input_tokens: int
     prompt_sha256: str
     letter_mass: float | None = None
+    support: float | None = None
+    pair_logits: tuple[tuple[float, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DirectOutcome:
-    """The answer to one decision, with its times in seconds.
-
-    `readout` tells what was read; None where it is what the protocol's own readout says.
-    """
+    """The answer to one decision, with its times in seconds."""
 
     scores: Scores
     forward_seconds: float
     total_seconds: float
-    readout: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +120,11 @@ class SharedTiming:
 
 @dataclass(frozen=True, slots=True)
 class SharedOutcome:
-    """The answers to many decisions over one state, in request order; `readout` as above."""
+    """The answers to many decisions over one state, in request order."""
 
     scores: tuple[Scores, ...]
     timing: SharedTiming
     serving_config: str
-    readout: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +155,7 @@ class ServerStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class ScorerStatus:
+class EngineStatus:
     """What an operator asks next after 'is it up': device, memory in GiB, kernels, cache.
 
     `servers` is empty where this process computes.
@@ -159,19 +172,35 @@ class ScorerStatus:
     servers: tuple[ServerStatus, ...] = ()
 
 
-class Scorer(Protocol):
+class Engine(Protocol):
     """What the serving side calls. Not thread-safe unless its backend has several slots.
 
-    A decision may have up to `wide_slot_count` options; over `slot_count` its prompt is a wide one.
-    `status` alone may be called from any thread at any time; it never waits for a call.
+    `name` is what requests call it by, `most_options` how many a decision may have. The readouts
+    and the status say in words what was read and what a probability means. `status` alone may be
+    called from any thread at any time; it never waits for a call.
     """
 
+    name: str
     identity: ModelIdentity
-    slot_count: int
-    wide_slot_count: int
+    most_options: int
+    direct_readout: str
+    shared_readout: str
+    probability_status: str
+
+    def prompt_version(self, options: int) -> str:
+        """Return the version of what a decision with so many options makes the model read."""
+        ...
+
+    def check(self, request: ScoreRequest) -> None:
+        """Refuse what can be told without the model; called before a request waits for a slot.
+
+        Raises:
+            InvalidRequest: it would be refused in any case.
+        """
+        ...
 
     def direct(self, request: ScoreRequest, caller: Caller | None = None) -> DirectOutcome:
-        """Score the only decision of `request` by one whole forward, no cache involved.
+        """Score the only decision of `request` by itself, no cached state involved.
 
         Args:
             request: one state and one decision.
@@ -180,9 +209,9 @@ class Scorer(Protocol):
         Raises:
             ClientClosed: the caller left.
             PromptTooLong: the prompt is over the token limit.
-            InvalidRequest: its text cannot be encoded, or it has more options than slots.
+            InvalidRequest: a text cannot be encoded, or there are more options than it takes.
             OutOfMemory: the device ran out of memory; nothing of the call is kept.
-            ScoringFailed: a logit is not finite, or anything else failed.
+            ScoringFailed: a number is not finite, or anything else failed.
         """
         ...
 
@@ -194,6 +223,6 @@ class Scorer(Protocol):
         """
         ...
 
-    def status(self) -> ScorerStatus:
+    def status(self) -> EngineStatus:
         """Report memory, kernels and cache figures without touching the running call."""
         ...

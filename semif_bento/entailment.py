@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from semif_bento.caller import Caller
-from semif_bento.decisions import JsonState, ModelIdentity, ScorerStatus
+from semif_bento.decisions import EngineStatus, JsonState, ModelIdentity
 from semif_bento.protocol import softmax
 
 LABELS = ("contradiction", "entailment", "neutral")
@@ -127,18 +127,9 @@ class Classifier(Protocol):
         """
         ...
 
-    def status(self) -> ScorerStatus:
+    def status(self) -> EngineStatus:
         """Report memory, kernels and cache figures without touching the running call."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """An option as an NLI model reads it: what the answer is called, and what that means."""
-
-    option_id: str
-    label: str
-    criterion: str
 
 
 @dataclass(frozen=True, slots=True)

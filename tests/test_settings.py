@@ -135,7 +135,7 @@ def test_each_kind_of_source_takes_its_kind_of_revision():
 def test_without_an_nli_model_there_is_none():
     settings = read()
     assert settings.nli_model is None
-    assert settings.has_letter_engine
+    assert settings.has_causal_model
     assert (settings.nli_dtype, settings.max_pairs) == ("bfloat16", 1024)
 
 
@@ -166,7 +166,7 @@ def test_an_nli_model_on_this_disk_takes_any_revision_and_a_package_none(model):
 def test_none_leaves_the_letter_engine_out_and_needs_no_revision(tmp_path):
     nli = {"SEMIF_NLI_MODEL": "checkpoint", "SEMIF_NLI_REVISION": "r1"}
     settings = read(SEMIF_MODEL="none", **nli)
-    assert not settings.has_letter_engine
+    assert not settings.has_causal_model
     assert settings.revision is None
     table = tmp_path / "table"
     table.touch()

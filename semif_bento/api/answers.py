@@ -1,10 +1,11 @@
-"""What each route does, from checked body to response body; knows nothing of BentoML or torch."""
+"""What the native routes do, from checked body to response body; knows nothing of BentoML."""
 
 from dataclasses import asdict
 
 from semif_bento import __version__
 from semif_bento.api import rendering
-from semif_bento.api.nli.answers import NliAnswers
+from semif_bento.api.asking import Asker
+from semif_bento.api.nli.answers import nli_health
 from semif_bento.api.results import (
     DecisionResult,
     EngineServer,
@@ -13,80 +14,57 @@ from semif_bento.api.results import (
     SharedResponse,
 )
 from semif_bento.api.schema import DecideRequest, SharedRequest
-from semif_bento.calibration import CalibrationTable
 from semif_bento.errors import InvalidRequest
-from semif_bento.protocol import PROMPT_VERSION, SEMIF_COMMIT
-from semif_bento.serving import metrics
-from semif_bento.serving.scheduler import Scheduler
+from semif_bento.protocol import MIN_OPTIONS, SEMIF_COMMIT
 from semif_bento.settings import Settings
 
 
 class Answers:
-    """The routes over one scheduler.
+    """The native routes over every engine.
 
     Args:
         settings: limits, and what /health repeats of them.
-        table: temperatures by workload.
-        scheduler: open, so that its engines are loaded.
-        nli: answers what is asked with engine nli.
+        asker: asks the engines.
     """
 
-    def __init__(
-        self, settings: Settings, table: CalibrationTable, scheduler: Scheduler, nli: NliAnswers
-    ) -> None:
+    def __init__(self, settings: Settings, asker: Asker) -> None:
         self._settings = settings
-        self._table = table
-        self._scheduler = scheduler
-        self._nli = nli
+        self._asker = asker
 
     async def decide(self, body: DecideRequest, arrived_s: float) -> DecisionResult:
         """Answer POST /decide.
 
         Raises:
             NotFound: the engine asked for is not loaded.
-            InvalidRequest: unknown workload, or as the scorer raises it.
-            RequestError: as `Scheduler.run` raises it.
+            InvalidRequest: unknown workload, or as the engine raises it.
+            RequestError: as `Asker.direct` raises it.
         """
-        if body.engine == "nli":
-            return await self._nli.decide(body, arrived_s)
-        scorer = self._scheduler.backend.require_letter()
-        self._table.require(body.workload)
-        request = rendering.to_direct_request(body)
-        outcome = await self._scheduler.run(
-            "direct", lambda caller: scorer.direct(request, caller), arrived_s
-        )
-        metrics.INPUT_TOKENS.labels("direct").inc(outcome.scores.input_tokens)
-        return rendering.to_direct_result(outcome, scorer.identity, self._table, body.workload)
+        engine, table = self._asker.engine(body.engine), self._asker.table(body.engine)
+        table.require(body.workload)
+        outcome = await self._asker.direct(engine, rendering.to_direct_request(body), arrived_s)
+        return rendering.to_direct_result(outcome, engine, table, body)
 
     async def decide_shared(self, body: SharedRequest, arrived_s: float) -> SharedResponse:
         """Answer POST /decide/shared.
 
         Raises:
             NotFound: the engine asked for is not loaded.
-            InvalidRequest: too many decisions, unknown workload, or as the scorer raises it.
-            RequestError: as `Scheduler.run` raises it.
+            InvalidRequest: too many decisions, unknown workload, or as the engine raises it.
+            RequestError: as `Asker.shared` raises it.
         """
         asked, limit = len(body.decisions), self._settings.max_decisions
         if asked > limit:
             raise InvalidRequest(f"`decisions` has {asked} entries; at most {limit} are taken.")
-        if body.engine == "nli":
-            return await self._nli.decide_shared(body, arrived_s)
-        scorer = self._scheduler.backend.require_letter()
-        self._table.require(body.workload)
-        request = rendering.to_shared_request(body)
-        outcome = await self._scheduler.run(
-            "shared", lambda caller: scorer.shared(request, caller), arrived_s
-        )
-        timing = outcome.timing
-        tokens = timing.prefix_tokens + timing.true_suffix_tokens
-        metrics.INPUT_TOKENS.labels("shared").inc(tokens)
-        return rendering.to_shared_response(outcome, scorer.identity, self._table, body.workload)
+        engine, table = self._asker.engine(body.engine), self._asker.table(body.engine)
+        table.require(body.workload)
+        outcome = await self._asker.shared(engine, rendering.to_shared_request(body), arrived_s)
+        return rendering.to_shared_response(outcome, engine, table, body)
 
     def health(self) -> Health:
         """Answer /health without waiting for the running call."""
-        backend = self._scheduler.backend
-        model, status, nli = backend.identity, backend.status(), self._nli.health()
-        engines = [name for name, one in (("letter", backend.letter), ("nli", nli)) if one]
+        backend = self._asker.backend
+        first, model, status = backend.first, backend.identity, backend.status()
+        table = self._asker.table(first.name)
         return Health(
             status="ok",
             semif_commit=SEMIF_COMMIT,
@@ -94,8 +72,8 @@ class Answers:
             vram_cap_gib=self._settings.vram_cap_gib or 0.0,
             max_tokens=self._settings.max_tokens,
             max_decisions=self._settings.max_decisions,
-            workloads=self._table.workloads,
-            calibration=rendering.to_calibration(self._table),
+            workloads=table.workloads,
+            calibration=rendering.to_calibration(table),
             device_name=status.device_name,
             allocated_gib=status.allocated_gib,
             reserved_gib=status.reserved_gib,
@@ -106,9 +84,9 @@ class Answers:
             prefix_cache=PrefixCache(**asdict(status.prefix_cache)),
             revision=model.revision,
             dtype=model.dtype,
-            prompt_version=PROMPT_VERSION if backend.letter or not nli else nli.prompt_version,
+            prompt_version=first.prompt_version(MIN_OPTIONS),
             version=__version__,
-            engines=engines,
-            nli=nli,
+            engines=list(backend.engines),
+            nli=nli_health(self._asker),
             servers=[EngineServer(**asdict(server)) for server in status.servers] or None,
         )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 PRINTABLE_KEYS = frozenset(
     (
-        *("id", "state", "question", "options", "description", "decisions"),
+        *("id", "state", "question", "options", "description", "label", "decisions"),
         *("workload", "diagnostics", "engine"),
         *("pairs", "premise", "hypothesis", "input_ids", "text", "image_data"),
         *("model", "questions", "type", "instructions", "criteria"),

@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from semif_bento.api import exchange, page
+from semif_bento.api import confidence, exchange, page
 from semif_bento.api.answers import Answers
 from semif_bento.api.refusal import refuse
-from semif_bento.api.systemone import confidence, questions
+from semif_bento.api.systemone import questions
 from semif_bento.api.systemone.answers import SystemOne
 from semif_bento.api.systemone.schema import SystemOneRequest
 from semif_bento.errors import RequestError

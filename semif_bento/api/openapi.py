@@ -11,7 +11,7 @@ import yaml
 from semif_bento import __version__, errors
 from semif_bento.api.refusal import render
 from semif_bento.api.routes import ROUTES, is_systemone
-from semif_bento.api.systemone.answers import DIAGNOSTICS, WORKLOAD
+from semif_bento.api.typed import DIAGNOSTICS, WORKLOAD
 
 Document = dict[str, Any]
 

@@ -4,6 +4,7 @@ Pure functions; knows nothing of HTTP, queues or where a scorer runs.
 """
 
 from dataclasses import asdict
+from typing import Any
 
 from semif_bento.api.results import (
     Calibrated,
@@ -22,20 +23,13 @@ from semif_bento.calibration import CalibrationTable
 from semif_bento.decisions import (
     Decision,
     DirectOutcome,
-    ModelIdentity,
+    Engine,
     Option,
     ScoreRequest,
     Scores,
     SharedOutcome,
 )
-from semif_bento.protocol import (
-    DIRECT_READOUT,
-    PROBABILITY_STATUS,
-    PROMPT_VERSION,
-    SHARED_READOUT,
-    is_near_tie,
-    margin,
-)
+from semif_bento.protocol import is_near_tie, margin
 
 
 def to_direct_request(body: DecideRequest) -> ScoreRequest:
@@ -49,59 +43,57 @@ def to_shared_request(body: SharedRequest) -> ScoreRequest:
 
 
 def to_direct_result(
-    outcome: DirectOutcome, model: ModelIdentity, table: CalibrationTable, workload: str | None
+    outcome: DirectOutcome, engine: Engine, table: CalibrationTable, body: DecideRequest
 ) -> DecisionResult:
     """Return the body that answers POST /decide.
 
     Raises:
-        InvalidRequest: the table does not hold `workload`.
+        InvalidRequest: the table does not hold the workload that was asked for.
     """
-    scores = outcome.scores
     return DecisionResult(
-        id=scores.decision_id,
-        option_ids=list(scores.option_ids),
-        probabilities=list(scores.probabilities),
-        option_logits=list(scores.option_logits),
-        input_tokens=scores.input_tokens,
+        **_answer(outcome.scores, engine, table, body),
         forward_seconds=outcome.forward_seconds,
         total_seconds=outcome.total_seconds,
-        prompt_sha256=scores.prompt_sha256,
-        prompt_version=PROMPT_VERSION,
-        model=Model(**asdict(model)),
-        readout=outcome.readout or DIRECT_READOUT,
-        probability_status=PROBABILITY_STATUS,
-        calibrated=to_calibrated(scores, table, workload),
-        diagnostics=_diagnostics(scores, model.dtype),
+        model=Model(**asdict(engine.identity)),
+        readout=engine.direct_readout,
     )
 
 
 def to_shared_response(
-    outcome: SharedOutcome, model: ModelIdentity, table: CalibrationTable, workload: str | None
+    outcome: SharedOutcome, engine: Engine, table: CalibrationTable, body: SharedRequest
 ) -> SharedResponse:
     """Return the body that answers POST /decide/shared, in request order.
 
     Raises:
-        InvalidRequest: the table does not hold `workload`.
+        InvalidRequest: the table does not hold the workload that was asked for.
     """
-    shared_model = SharedModel(**asdict(model), serving_config=outcome.serving_config)
+    model = SharedModel(**asdict(engine.identity), serving_config=outcome.serving_config)
     results = [
         SharedDecisionResult(
-            id=scores.decision_id,
-            option_ids=list(scores.option_ids),
-            probabilities=list(scores.probabilities),
-            option_logits=list(scores.option_logits),
-            input_tokens=scores.input_tokens,
-            prompt_sha256=scores.prompt_sha256,
-            prompt_version=PROMPT_VERSION,
-            model=shared_model,
-            readout=outcome.readout or SHARED_READOUT,
-            probability_status=PROBABILITY_STATUS,
-            calibrated=to_calibrated(scores, table, workload),
-            diagnostics=_diagnostics(scores, model.dtype),
+            **_answer(scores, engine, table, body), model=model, readout=engine.shared_readout
         )
         for scores in outcome.scores
     ]
     return SharedResponse(results=results, timing=Timing(**asdict(outcome.timing)))
+
+
+def _answer(
+    scores: Scores, engine: Engine, table: CalibrationTable, body: DecideRequest | SharedRequest
+) -> dict[str, Any]:
+    """Return what both routes say of one decision, whichever engine answered."""
+    return {
+        "id": scores.decision_id,
+        "option_ids": list(scores.option_ids),
+        "probabilities": list(scores.probabilities),
+        "option_logits": list(scores.option_logits),
+        "support": scores.support,
+        "input_tokens": scores.input_tokens,
+        "prompt_sha256": scores.prompt_sha256,
+        "prompt_version": engine.prompt_version(len(scores.option_ids)),
+        "probability_status": engine.probability_status,
+        "calibrated": _calibrated(scores, table, body.workload),
+        "diagnostics": _diagnostics(scores, engine) if body.diagnostics else None,
+    }
 
 
 def to_calibration(table: CalibrationTable) -> dict[str, WorkloadCalibration]:
@@ -117,13 +109,11 @@ def to_calibration(table: CalibrationTable) -> dict[str, WorkloadCalibration]:
 
 
 def _decision(body: DecideRequest | DecisionBody) -> Decision:
-    options = tuple(Option(option.id, option.description) for option in body.options)
+    options = tuple(Option(option.id, option.description, option.label) for option in body.options)
     return Decision(body.id, body.question, options)
 
 
-def to_calibrated(
-    scores: Scores, table: CalibrationTable, workload: str | None
-) -> Calibrated | None:
+def _calibrated(scores: Scores, table: CalibrationTable, workload: str | None) -> Calibrated | None:
     """Return the calibrated view beside a decision's native answer; None when none was asked for.
 
     Raises:
@@ -139,11 +129,11 @@ def to_calibrated(
     )
 
 
-def _diagnostics(scores: Scores, dtype: str) -> Diagnostics | None:
-    if scores.letter_mass is None:
-        return None
+def _diagnostics(scores: Scores, engine: Engine) -> Diagnostics:
+    pairs = scores.pair_logits
     return Diagnostics(
         letter_mass=scores.letter_mass,
         margin=margin(scores.probabilities),
-        near_tie=is_near_tie(scores.option_logits, dtype),
+        near_tie=is_near_tie(scores.option_logits, engine.identity.dtype),
+        pair_logits=[list(row) for row in pairs] if pairs else None,
     )

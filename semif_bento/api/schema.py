@@ -3,11 +3,12 @@
 Knows nothing of bytes, HTTP or scoring.
 """
 
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from semif_bento.engine.registry import KINDS
 from semif_bento.protocol import MAX_OPTIONS, MIN_OPTIONS
 
 RULE = "semif_rule"
@@ -67,7 +68,7 @@ State = Annotated[
 
 
 # exclude_if keeps null off the wire where BentoML's clients dump a whole model.
-Workload = Annotated[
+OptionalText = Annotated[
     str | None,
     BeforeValidator(_refuse_null),
     WithJsonSchema({"type": "string"}),
@@ -76,10 +77,14 @@ Workload = Annotated[
 
 
 class OptionBody(Wire):
-    """One answer offered; the id is the caller's, the description goes to the model."""
+    """One answer offered: the id is the caller's, the description goes to the model.
+
+    A label is what the answer is called, for engines that read one; without, they read the id.
+    """
 
     id: str
     description: str
+    label: OptionalText = None
 
 
 Options = Annotated[
@@ -97,7 +102,22 @@ class DecisionBody(Wire):
     options: Options
 
 
-Engine = Literal["letter", "nli"]
+FORMER_ENGINES = {"letter": "letters"}
+"""What engines were called before; still understood."""
+
+
+def _check_engine(value: Any) -> str:
+    value = FORMER_ENGINES.get(value, value) if isinstance(value, str) else value
+    if not isinstance(value, str) or value not in KINDS:
+        raise PydanticCustomError(RULE, "must be one of {names}", {"names": ", ".join(KINDS)})
+    return value
+
+
+Engine = Annotated[
+    str,
+    BeforeValidator(_check_engine),
+    WithJsonSchema({"type": "string", "enum": list(KINDS), "default": "letters"}),
+]
 
 
 class DecideRequest(Wire):
@@ -107,9 +127,9 @@ class DecideRequest(Wire):
     state: State
     question: Name
     options: Options
-    workload: Workload = None
+    workload: OptionalText = None
     diagnostics: bool = False
-    engine: Engine = "letter"
+    engine: Engine = "letters"
 
 
 class SharedRequest(Wire):
@@ -119,9 +139,9 @@ class SharedRequest(Wire):
     decisions: Annotated[
         list[DecisionBody], Field(min_length=1, fail_fast=True), AfterValidator(_check_ids)
     ]
-    workload: Workload = None
+    workload: OptionalText = None
     diagnostics: bool = False
-    engine: Engine = "letter"
+    engine: Engine = "letters"
 
 
 class NoBody(Wire):

@@ -7,7 +7,7 @@ import torch
 import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from semif_bento.engine.assembly import assemble_scorer
+from semif_bento.engine.letters.opening import assemble_scorer
 from semif_bento.engine.letters.scorer import TorchScorer
 from semif_bento.engine.loading import load_model, model_directory
 from semif_bento.engine.sources import ModelSource, locate

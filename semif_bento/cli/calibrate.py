@@ -8,9 +8,9 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semif_bento.calibration import ENGINE, VARIABLES
 from semif_bento.cli.table import render_table
 from semif_bento.cli.target import open_engine_target, require_packages
+from semif_bento.engine.registry import LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,18 +37,18 @@ def run(args: argparse.Namespace) -> int:
     from semif_bento.evidence.temperature import evaluate
 
     file = read_rows(args.data or bundled_rows(), labelled=True)
-    folder = "calibration" if args.engine == ENGINE else f"calibration-{args.engine}"
+    folder = "calibration" if args.engine == LETTERS.name else f"calibration-{args.engine}"
     directory: Path = args.out or Path(f"{folder}-{args.workload}")
     target, scored = _score(args, file.rows, directory / JOURNAL)
     model = target.scorer.identity
     answers = fitting.to_answers(scored)
-    doubts = fitting.find_doubts(scored, answers, target.engine)
+    doubts = fitting.find_doubts(scored, answers, target.kind)
     evaluation = evaluate(answers, args.seed)
     doubts += fitting.find_faults(evaluation)
-    provenance = fitting.to_provenance(evaluation, answers, model, file.sha256, target.engine)
+    provenance = fitting.to_provenance(evaluation, answers, model, file.sha256, target.kind)
     report = calibration_report.CalibrationReport(
         workload=args.workload,
-        engine=target.engine,
+        engine=target.kind.name,
         prompt_version=target.prompt_version,
         model=model,
         data_sha256=file.sha256,
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     table: Path = args.table or directory / TABLE
     fitting.write_table(table, args.workload, evaluation.temperature, provenance)
-    print(f"{table} holds {args.workload!r} now; {VARIABLES[target.engine]} reads it.")
+    print(f"{table} holds {args.workload!r} now; {target.kind.binding.variable} reads it.")
     return 0
 
 

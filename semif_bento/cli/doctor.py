@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import semif_bento
-from semif_bento.calibration import NLI_ENGINE, load_calibration
+from semif_bento.calibration import load_calibration
 from semif_bento.cli.environment import TOKEN, Environment, read_environment
 from semif_bento.cli.snapshot import verify_snapshot
 from semif_bento.cli.table import render_table
+from semif_bento.engine.kind import EngineKind
+from semif_bento.engine.registry import KINDS, wanted_kinds
 from semif_bento.entailment import LABELS, template_version
 from semif_bento.errors import StartupError
 from semif_bento.protocol import LETTERS
@@ -86,10 +88,9 @@ def examine(environment: Environment) -> Report:
         report.add("servers", lambda: _servers(settings))
     else:
         _add_engines(report, settings)
-    if settings.has_letter_engine:
-        report.add("calibration", lambda: _calibration(settings))
-    if settings.nli_model:
-        report.add("nli calibration", lambda: _nli_calibration(settings))
+    for kind in wanted_kinds(settings):
+        title = "calibration" if kind is KINDS["letters"] else f"{kind.name} calibration"
+        report.add(title, lambda kind=kind: _calibration(settings, kind))
     if not environment.has_token():
         report.reasons.append(
             "settings: SEMIF_API_TOKEN or SEMIF_API_TOKEN_FILE is required; only "
@@ -100,7 +101,7 @@ def examine(environment: Environment) -> Report:
 
 def _add_engines(report: Report, settings: Settings) -> None:
     report.add("device", lambda: _device(settings))
-    if settings.has_letter_engine:
+    if settings.has_causal_model:
         report.add("model", lambda: _model(settings))
         report.add("slots", lambda: _slots(settings))
     if settings.nli_model:
@@ -122,18 +123,10 @@ def _setting_lines(environment: Environment) -> list[SettingLine]:
     return lines
 
 
-def _calibration(settings: Settings) -> dict[str, Any]:
-    table = load_calibration(settings.calibration)
-    if settings.revision is not None:  # a package's own is known once it is loaded
-        table.require_model(settings.model, settings.revision)
-    return {"workloads": table.workloads}
-
-
-def _nli_calibration(settings: Settings) -> dict[str, Any]:
-    table = load_calibration(settings.nli_calibration, NLI_ENGINE)
-    if settings.nli_revision is not None and settings.nli_model:
-        folder = f"/{settings.nli_subfolder}" if settings.nli_subfolder else ""
-        table.require_model(f"{settings.nli_model}{folder}", settings.nli_revision)
+def _calibration(settings: Settings, kind: EngineKind) -> dict[str, Any]:
+    table = load_calibration(kind.calibration_file(settings), kind.binding)
+    if pinned := kind.pinned_model(settings):  # a package's own is known once it is loaded
+        table.require_model(*pinned)
     return {"workloads": table.workloads}
 
 
@@ -220,11 +213,9 @@ def _servers(settings: Settings) -> dict[str, Any]:
             "servers": [server.name for server in backend.status().servers],
             "calls_at_once": backend.slots,
         }
-        if letter := backend.letter:
-            slots = {"slots": letter.slot_count, "wide_slots": letter.wide_slot_count}
-            facts |= {"letters": letter.identity.device, **slots}
-        if backend.nli:
-            facts["entailment"] = backend.nli.identity.device
+        for name, engine in backend.engines.items():
+            facts[name] = engine.identity.device
+            facts[f"{name}_most_options"] = engine.most_options
         return facts
     finally:
         backend.close()

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import semif_bento
-from semif_bento import calibration
 from semif_bento.cli import (
     accept,
     bench,
@@ -35,6 +34,7 @@ from semif_bento.cli.arguments import (
     runs,
     whole,
 )
+from semif_bento.engine.registry import KINDS, LETTERS
 from semif_bento.errors import SemifError
 from semif_bento.settings import DEFAULT_MODEL, DEFAULT_REVISION
 
@@ -178,9 +178,9 @@ def _add_calibrate(commands: "Commands[argparse.ArgumentParser]") -> None:
     command.add_argument("--workload", required=True, type=name, help="the name requests send")
     command.add_argument(
         "--engine",
-        choices=tuple(calibration.VARIABLES),
-        default=calibration.ENGINE,
-        help="whose temperature it is (default letter)",
+        choices=tuple(KINDS),
+        default=LETTERS.name,
+        help=f"whose temperature it is (default {LETTERS.name})",
     )
     add_path(command, "--data", "JSONL of labelled rows (default: the decisions that ship with it)")
     add_path(command, "--table", "table to put the workload into (default: OUT/calibration.json)")

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wanted(settings: Settings) -> Iterator[_Wanted]:
-    if settings.has_letter_engine and is_hub_id(settings.model) and settings.revision:
+    if settings.has_causal_model and is_hub_id(settings.model) and settings.revision:
         yield _Wanted(settings.model, settings.revision)
     if settings.nli_model and is_hub_id(settings.nli_model) and settings.nli_revision:
         yield _Wanted(settings.nli_model, settings.nli_revision, settings.nli_subfolder)

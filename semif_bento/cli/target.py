@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semif_bento.calibration import ENGINE
 from semif_bento.cli.environment import TOKEN, TOKEN_FILE, read_environment
 from semif_bento.cli.server import project_root
+from semif_bento.engine.registry import KINDS, LETTERS
 from semif_bento.errors import EvidenceError
 from semif_bento.settings import Settings
 
@@ -56,12 +56,7 @@ def open_target(args: argparse.Namespace) -> "Target":
     if args.url:
         return open_service(args.url, _read_token(args.token_file))
     settings = read_settings(args)
-    if settings.is_remote:
-        raise EvidenceError(
-            f"With SEMIF_BACKEND={settings.backend} there is no model here; examine the running "
-            "service with --url."
-        )
-    print(f"loading {settings.model} on {settings.device} in {settings.dtype}", flush=True)
+    _announce(settings)
     return open_local(settings)
 
 
@@ -72,20 +67,19 @@ def open_engine_target(args: argparse.Namespace) -> "EngineTarget":
         StartupError: a setting is wrong, or the model does not load.
         EvidenceError: as `open_target` raises it, or there is no NLI engine to ask.
     """
-    from semif_bento.evidence.engine_target import letter_target, open_nli_local, open_nli_service
+    from semif_bento.evidence.engine_target import open_engine_local, open_engine_service
 
-    if args.engine == ENGINE:
-        return letter_target(open_target(args))
+    kind = KINDS[args.engine]
     if args.url:
-        return open_nli_service(args.url, _read_token(args.token_file))
-    settings = read_environment(os.environ, args.env_file).with_token().settings()
-    if settings.nli_model is None:
-        raise EvidenceError("--engine nli needs SEMIF_NLI_MODEL, or the --url of a service.")
-    print(f"loading {settings.nli_model} on {settings.device} in {settings.nli_dtype}", flush=True)
-    return open_nli_local(settings)
+        return open_engine_service(args.url, _read_token(args.token_file), kind)
+    settings = read_settings(args, uses_small_model=kind is LETTERS)
+    if not kind.is_wanted(settings):
+        raise EvidenceError(f"--engine {kind.name}: {kind.absent}")
+    _announce(settings)
+    return open_engine_local(settings, kind)
 
 
-def read_settings(args: argparse.Namespace) -> Settings:
+def read_settings(args: argparse.Namespace, *, uses_small_model: bool = True) -> Settings:
     """Return the settings of the environment and the env files; the small model's without any.
 
     The small model is measured in float32: its logits hardly follow the options, and bfloat16's
@@ -94,13 +88,30 @@ def read_settings(args: argparse.Namespace) -> Settings:
     Raises:
         StartupError: a setting is wrong.
     """
-    if args.env_file or os.environ.get("SEMIF_MODEL"):
+    if args.env_file or os.environ.get("SEMIF_MODEL") or not uses_small_model:
         return read_environment(os.environ, args.env_file).with_token().settings()
     local = read_environment(os.environ, [project_root() / "configs" / "local.env"]).with_token()
     for name, value in SMALL_MODEL_SETTINGS.items():
         if not os.environ.get(name):
             local = local.with_value(name, value, "measured so")
     return local.settings()
+
+
+def _announce(settings: Settings) -> None:
+    """Say what is loaded.
+
+    Raises:
+        EvidenceError: servers compute, so no model is to be had here.
+    """
+    if settings.is_remote:
+        raise EvidenceError(
+            f"With SEMIF_BACKEND={settings.backend} there is no model here; measure the running "
+            "service with --url."
+        )
+    model, dtype = settings.model, settings.dtype
+    if not settings.has_causal_model:
+        model, dtype = settings.nli_name, settings.nli_dtype
+    print(f"loading {model} on {settings.device} in {dtype}", flush=True)
 
 
 def _read_token(file: Path | None) -> str:

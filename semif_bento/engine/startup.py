@@ -1,34 +1,26 @@
 """Open the engines that the settings ask for, or refuse to start; knows nothing of HTTP."""
 
-import logging
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from semif_bento.backend import Backend
-from semif_bento.engine.assembly import assemble_classifier, assemble_scorer
 from semif_bento.engine.device import prepare_device
+from semif_bento.engine.kind import EngineKind
+from semif_bento.engine.letters import opening as letters
 from semif_bento.engine.letters.scorer import TorchScorer
-from semif_bento.engine.loading import load_model, model_directory
-from semif_bento.engine.nli.checkpoint import NliCheckpoint, load_checkpoint
+from semif_bento.engine.nli import opening as nli
+from semif_bento.engine.nli.checkpoint import NliCheckpoint
 from semif_bento.engine.nli.classifier import TorchClassifier
-from semif_bento.engine.sources import ModelSource, locate, locate_nli
-from semif_bento.engine.vocabulary import load_tokenizer
-from semif_bento.engine.workspace import Workspace
+from semif_bento.engine.opening import EngineModule, Opening
+from semif_bento.engine.registry import wanted_kinds
 from semif_bento.errors import OutOfMemory, StartupError
 from semif_bento.settings import Settings
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedModel:
-    """An untouched model, its tokenizer, and where both come from."""
-
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerFast
-    source: ModelSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +32,26 @@ class OpenedModel:
     tokenizer: PreTrainedTokenizerFast
 
 
-def open_backend(settings: Settings) -> Backend:
-    """Load, prove and warm up every engine that the settings ask for.
+def open_backend(settings: Settings, kinds: Iterable[EngineKind] | None = None) -> Backend:
+    """Load, prove and warm up engines.
 
     It must be called on the thread that will score.
+
+    Args:
+        settings: limits, budgets, and where weights come from.
+        kinds: engines to open; by default all that the settings ask for.
 
     Raises:
         StartupError: anything of INV-3: the device, the files, the weights, the slots, or a proof.
     """
+    kinds = list(wanted_kinds(settings) if kinds is None else kinds)
     prepare_device(settings)
-    try:
-        # All weights first: what they leave under a cap is every engine's budget.
-        letter = load_letter(settings) if settings.has_letter_engine else None
-        nli = load_nli(settings) if settings.nli_model else None
-        workspace = Workspace.of(settings)
-        return Backend(
-            letter=letter
-            and assemble_scorer(letter.model, letter.tokenizer, letter.source, settings, workspace),
-            nli=nli and assemble_classifier(*nli, settings, workspace),
-        )
-    except (torch.OutOfMemoryError, OutOfMemory) as exc:
-        raise StartupError("The models do not fit on the device under its cap.") from exc
+    opening = Opening(settings)
+    modules = {kind.name: cast("EngineModule", import_module(kind.torch_module)) for kind in kinds}
+    with _refusing_what_does_not_fit():
+        for module in modules.values():
+            module.load_weights(opening)
+        return Backend({name: module.open_engine(opening) for name, module in modules.items()})
 
 
 def open_model(settings: Settings) -> OpenedModel:
@@ -70,12 +61,10 @@ def open_model(settings: Settings) -> OpenedModel:
         StartupError: as `open_backend` raises it.
     """
     prepare_device(settings)
-    try:
-        loaded = load_letter(settings)
-        scorer = assemble_scorer(loaded.model, loaded.tokenizer, loaded.source, settings)
-    except (torch.OutOfMemoryError, OutOfMemory) as exc:
-        raise StartupError("The model does not fit on the device under its cap.") from exc
-    return OpenedModel(scorer, loaded.model, loaded.tokenizer)
+    opening = Opening(settings)
+    with _refusing_what_does_not_fit():
+        loaded = letters.load_weights(opening)
+        return OpenedModel(letters.open_engine(opening), loaded.model, loaded.tokenizer)
 
 
 def open_scorer(settings: Settings) -> TorchScorer:
@@ -88,38 +77,20 @@ def open_scorer(settings: Settings) -> TorchScorer:
 
 
 def open_classifier(settings: Settings) -> tuple[TorchClassifier, NliCheckpoint]:
-    """Open the NLI engine alone, and keep the untouched checkpoint beside it.
+    """Open the NLI engine's classifier alone, and keep the untouched checkpoint beside it.
 
     Raises:
         StartupError: as `open_backend` raises it.
     """
     prepare_device(settings)
+    with _refusing_what_does_not_fit():
+        checkpoint, source = nli.load_nli(settings)
+        return nli.assemble_classifier(checkpoint, source, settings), checkpoint
+
+
+@contextlib.contextmanager
+def _refusing_what_does_not_fit() -> Iterator[None]:
     try:
-        checkpoint, source = load_nli(settings)
-        return assemble_classifier(checkpoint, source, settings), checkpoint
+        yield
     except (torch.OutOfMemoryError, OutOfMemory) as exc:
-        raise StartupError("The NLI model does not fit on the device under its cap.") from exc
-
-
-def load_letter(settings: Settings) -> LoadedModel:
-    """Load the model that letters are read from.
-
-    Raises:
-        StartupError: its files or its weights are not right.
-    """
-    source = locate(settings.model, settings.revision)
-    logger.info("loading %s at %s", source.name, source.revision)
-    directory = model_directory(source, settings.dtype, settings.cache_dir)
-    tokenizer = load_tokenizer(directory)
-    return LoadedModel(load_model(directory, settings.dtype, settings.device), tokenizer, source)
-
-
-def load_nli(settings: Settings) -> tuple[NliCheckpoint, ModelSource]:
-    """Load the model that entailment is read from.
-
-    Raises:
-        StartupError: its files or its weights are not right.
-    """
-    source = locate_nli(settings)
-    logger.info("loading %s at %s", source.name, source.revision)
-    return load_checkpoint(source.path, settings.nli_dtype, settings.device), source
+        raise StartupError("The models do not fit on the device under its cap.") from exc

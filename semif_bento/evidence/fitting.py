@@ -9,8 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from semif_bento.calibration import ENGINE, VERSIONS, Provenance, load_calibration
+from semif_bento.calibration import Provenance, load_calibration
 from semif_bento.decisions import ModelIdentity
+from semif_bento.engine.kind import EngineKind
+from semif_bento.engine.registry import KINDS, LETTERS
 from semif_bento.errors import EvidenceError, StartupError
 from semif_bento.evidence.metrics import Answers
 from semif_bento.evidence.scoring import ScoredRows
@@ -29,10 +31,8 @@ def to_answers(scored: ScoredRows) -> Answers:
     )
 
 
-def find_doubts(scored: ScoredRows, answers: Answers, engine: str = ENGINE) -> list[str]:
+def find_doubts(scored: ScoredRows, answers: Answers, kind: EngineKind = LETTERS) -> list[str]:
     """Return one sentence for each reason not to trust a fit, before anything is fitted.
-
-    Only the letter engine reads in which place an option stands.
 
     Raises:
         EvidenceError: there are fewer groups than folds, so nothing can be measured at all.
@@ -47,7 +47,7 @@ def find_doubts(scored: ScoredRows, answers: Answers, engine: str = ENGINE) -> l
         doubts.append(f"Too few groups: {groups}, and {FEWEST_GROUPS} are the least.")
     if len({row.answer for row in scored.rows}) == 1:
         doubts.append("One class only: every row has the same right option.")
-    if engine == ENGINE and len({int(place) for place in answers.right}) == 1:
+    if kind.reads_order and len({int(place) for place in answers.right}) == 1:
         doubts.append("One place only: the right option always stands at the same letter.")
     if answers.is_right.all():
         doubts.append("Every answer is right: no temperature is low enough for that.")
@@ -75,7 +75,7 @@ def write_table(path: Path, workload: str, temperature: float, provenance: Prove
     table: dict[str, Any] = {}
     try:
         if path.exists():
-            others = load_calibration(path, provenance.engine)
+            others = load_calibration(path, KINDS[provenance.engine].binding)
             others.require_model(provenance.model_source, provenance.model_revision)
             table = json.loads(path.read_text(encoding="utf-8"))
         table[workload] = {"temperature": temperature, "provenance": asdict(provenance)}
@@ -94,16 +94,16 @@ def to_provenance(
     answers: Answers,
     model: ModelIdentity,
     data_sha256: str,
-    engine: str = ENGINE,
+    kind: EngineKind = LETTERS,
 ) -> Provenance:
     """Return what a table says about a fitted temperature; it holds no date, so that the same
     data and model give the same bytes."""
     return Provenance(
-        engine=engine,
+        engine=kind.name,
         model_source=model.source,
         model_revision=model.revision,
         dtype=model.dtype,
-        prompt_version=VERSIONS[engine],
+        prompt_version=kind.binding.prompt_version,
         data_sha256=data_sha256,
         rows=len(answers),
         groups=len(set(answers.groups.tolist())),

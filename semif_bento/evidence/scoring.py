@@ -11,9 +11,9 @@ from tqdm import tqdm
 
 from semif_bento.decisions import (
     DirectOutcome,
+    EngineStatus,
     ModelIdentity,
     ScoreRequest,
-    ScorerStatus,
     Scores,
     SharedOutcome,
 )
@@ -39,7 +39,7 @@ class TargetScorer(Answering, Protocol):
         """Score every decision of `request` over its one state."""
         ...
 
-    def status(self) -> ScorerStatus:
+    def status(self) -> EngineStatus:
         """Report memory, kernels and cache figures."""
         ...
 

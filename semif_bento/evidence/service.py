@@ -7,20 +7,20 @@ from typing import Any
 
 import httpx
 
-from semif_bento.calibration import ENGINE
 from semif_bento.decisions import (
     Decision,
     DirectOutcome,
+    EngineStatus,
     ModelIdentity,
     Option,
     PrefixCacheStatus,
     ScoreRequest,
-    ScorerStatus,
     Scores,
     ServerStatus,
     SharedOutcome,
     SharedTiming,
 )
+from semif_bento.engine.letters.kind import LETTERS
 from semif_bento.errors import EvidenceError, InvalidRequest
 
 TRIES = 6
@@ -53,7 +53,7 @@ class ServiceScorer:
         EvidenceError: as `direct` raises it.
     """
 
-    def __init__(self, url: str, token: str, engine: str = ENGINE) -> None:
+    def __init__(self, url: str, token: str, engine: str = LETTERS.name) -> None:
         self._engine = engine
         self.url = url.rstrip("/")
         self._http = httpx.Client(
@@ -88,7 +88,7 @@ class ServiceScorer:
             The same as `direct`.
         """
         decisions = [_decision_body(decision) for decision in request.decisions]
-        body = {"state": request.state, "decisions": decisions, **self._choice_of_engine()}
+        body = {"state": request.state, "decisions": decisions, "engine": self._engine}
         answer = self._send("POST", "/decide/shared", body)
         for result in answer["results"]:
             self._require_same_model(result)
@@ -98,17 +98,17 @@ class ServiceScorer:
             answer["results"][0]["model"]["serving_config"],
         )
 
-    def status(self) -> ScorerStatus:
+    def status(self) -> EngineStatus:
         """Return what GET /health tells now.
 
         Raises:
             EvidenceError: the service is gone.
         """
         health = self._send("GET", "/health", None)
-        told = {f.name: health[f.name] for f in fields(ScorerStatus) if f.name != "servers"}
+        told = {f.name: health[f.name] for f in fields(EngineStatus) if f.name != "servers"}
         told["prefix_cache"] = PrefixCacheStatus(**health["prefix_cache"])
         servers = tuple(ServerStatus(**server) for server in health.get("servers", ()))
-        return ScorerStatus(**told, servers=servers)
+        return EngineStatus(**told, servers=servers)
 
     def close(self) -> None:
         """Close the connections."""
@@ -143,11 +143,7 @@ class ServiceScorer:
 
     def _direct_body(self, request: ScoreRequest) -> dict[str, Any]:
         [decision] = request.decisions
-        body = {"state": request.state, **_decision_body(decision)}
-        return body | self._choice_of_engine()
-
-    def _choice_of_engine(self) -> dict[str, str]:
-        return {} if self._engine == ENGINE else {"engine": self._engine}
+        return {"state": request.state, **_decision_body(decision), "engine": self._engine}
 
     def _require_same_model(self, answer: dict[str, Any]) -> None:
         found = _identity(answer)

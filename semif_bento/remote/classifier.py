@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from semif_bento.caller import Caller
-from semif_bento.decisions import ModelIdentity, ScorerStatus
+from semif_bento.decisions import EngineStatus, ModelIdentity
 from semif_bento.engine.nli.encoding import EncodedInput, Input, PairEncoder
 from semif_bento.entailment import ClassifyOutcome, ClassifyTiming, PairLogits
 from semif_bento.remote.dialect import Dialect
@@ -35,7 +35,7 @@ class RemoteClassifier:
         dialect: Dialect,
         fleet: Fleet,
         loop: BackgroundLoop,
-        status: Callable[[], ScorerStatus],
+        status: Callable[[], EngineStatus],
     ) -> None:
         self.identity = identity
         self.template = encoder.template

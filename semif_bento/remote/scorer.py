@@ -11,15 +11,15 @@ from semif_bento.caller import Caller
 from semif_bento.decisions import (
     Decision,
     DirectOutcome,
+    EngineStatus,
     ModelIdentity,
     ScoreRequest,
-    ScorerStatus,
     Scores,
     SharedOutcome,
     SharedTiming,
 )
 from semif_bento.engine.letters.encoding import EncodedDecision, EncodedRequest, Encoder
-from semif_bento.protocol import softmax
+from semif_bento.protocol import PROBABILITY_STATUS, prompt_version, softmax
 from semif_bento.remote.dialect import Dialect, Reading
 from semif_bento.remote.fleet import Fleet
 from semif_bento.remote.loop import BackgroundLoop
@@ -36,6 +36,9 @@ class RemoteScorer:
         status: what the whole process reports.
     """
 
+    name = "letters"
+    probability_status = PROBABILITY_STATUS
+
     def __init__(
         self,
         *,
@@ -47,12 +50,12 @@ class RemoteScorer:
         fleet: Fleet,
         loop: BackgroundLoop,
         prime_tokens: int,
-        status: Callable[[], ScorerStatus],
+        status: Callable[[], EngineStatus],
     ) -> None:
         self.identity = identity
         self.slot_count = len(encoder.slot_ids)
-        self.wide_slot_count = len(encoder.wide_slots.ids)
-        self.readout = (
+        self.most_options = len(encoder.wide_slots.ids)
+        self.direct_readout = self.shared_readout = (
             "log-probabilities, over the whole vocabulary, of the declared answer slots at the "
             f"last position, by {engine}"
         )
@@ -60,6 +63,13 @@ class RemoteScorer:
         self.status = status
         self._model, self._encoder, self._dialect = model, encoder, dialect
         self._fleet, self._loop, self._prime_tokens = fleet, loop, prime_tokens
+
+    def prompt_version(self, options: int) -> str:
+        """Return the version of the prompt that so many options make."""
+        return prompt_version(options)
+
+    def check(self, request: ScoreRequest) -> None:
+        """Refuse nothing: what can be refused takes the tokenizer."""
 
     def direct(self, request: ScoreRequest, caller: Caller | None = None) -> DirectOutcome:
         """Score the only decision of `request` by one call.
@@ -83,7 +93,6 @@ class RemoteScorer:
             scores=_scores(request, 0, encoded, reading),
             forward_seconds=ended - asked_at,
             total_seconds=ended - started,
-            readout=self.readout,
         )
 
     def shared(self, request: ScoreRequest, caller: Caller | None = None) -> SharedOutcome:
@@ -124,7 +133,6 @@ class RemoteScorer:
                 cache_hit=_is_hit(readings, prefix_tokens),
             ),
             serving_config=self.serving_config,
-            readout=self.readout,
         )
 
     def _prime(self, encoded: EncodedRequest, caller: Caller) -> bool:

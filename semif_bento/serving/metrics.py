@@ -5,7 +5,7 @@ The objects live at module level because the Prometheus client registers a name 
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from semif_bento.decisions import PrefixCacheStatus, ScorerStatus
+from semif_bento.decisions import EngineStatus, PrefixCacheStatus
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 GIB = 1 << 30
@@ -14,10 +14,12 @@ QUEUE_SECONDS = Histogram(
     "semif_queue_seconds", "Wait of a call for the one scoring slot.", buckets=SECONDS
 )
 SCORER_SECONDS = Histogram(
-    "semif_scorer_seconds", "Time of a call in the scorer.", ["mode"], buckets=SECONDS
+    "semif_scorer_seconds", "Time of a call in an engine.", ["engine", "mode"], buckets=SECONDS
 )
 INPUT_TOKENS = Counter(
-    "semif_input_tokens", "Prompt tokens answered for, shared prefixes counted once.", ["mode"]
+    "semif_input_tokens",
+    "Prompt tokens answered for, shared prefixes counted once.",
+    ["engine", "mode"],
 )
 REQUESTS = Counter(
     "semif_requests", "Requests by route and outcome; `ok` or an error's code.", ["route", "code"]
@@ -41,7 +43,7 @@ RESERVED_BYTES = Gauge(
 )
 
 
-def publish(status: ScorerStatus, before: PrefixCacheStatus) -> None:
+def publish(status: EngineStatus, before: PrefixCacheStatus) -> None:
     """Publish a status; `before` is the prefix cache's as it was published last."""
     RESERVED_BYTES.set(status.reserved_gib * GIB)
     PREFIX_CACHE_HITS.inc(status.prefix_cache.hits - before.hits)

@@ -27,6 +27,7 @@ from semif_bento.errors import (
 from semif_bento.serving import failures, metrics
 
 Mode = Literal["direct", "shared", "classify"]
+Labels = tuple[str, Mode]
 T = TypeVar("T")
 
 RECENT_SHARE = 0.25  # weight of the newest call in the mean behind Retry-After
@@ -82,11 +83,12 @@ class Scheduler:
             raise StartupError("The engines are not loaded.")
         return self._backend
 
-    async def run(self, mode: Mode, job: Callable[[Caller], T], arrived_s: float) -> T:
+    async def run(self, engine: str, mode: Mode, job: Callable[[Caller], T], arrived_s: float) -> T:
         """Run `job` when its turn comes and return its result.
 
         Args:
-            mode: label of the scorer's metrics.
+            engine: name of the engine that the job asks.
+            mode: what it is asked; both are labels of the metrics.
             job: called once on a scoring thread, with the caller it works for.
             arrived_s: when the request arrived, on the clock of `time.monotonic`.
 
@@ -103,7 +105,9 @@ class Scheduler:
             raise ScoringTimeout("The request was not answered in time.")
         self._admit()
         caller = Caller()
-        future = self._threads.submit(self._take_turn, mode, job, caller, time.monotonic())
+        future = self._threads.submit(
+            self._take_turn, (engine, mode), job, caller, time.monotonic()
+        )
         self._jobs.add(future)
         try:
             async with asyncio.timeout(remaining_s):
@@ -131,11 +135,11 @@ class Scheduler:
         )
 
     def _take_turn(
-        self, mode: Mode, job: Callable[[Caller], T], caller: Caller, queued_s: float
+        self, labels: Labels, job: Callable[[Caller], T], caller: Caller, queued_s: float
     ) -> T:
         metrics.QUEUE_SECONDS.observe(time.monotonic() - queued_s)
         try:
-            return self._score(mode, job, caller)
+            return self._score(labels, job, caller)
         except OutOfMemory:
             metrics.OUT_OF_MEMORY.inc()
             raise
@@ -149,14 +153,14 @@ class Scheduler:
         # Raised out here so that the failed call's frames, and what they hold, are gone.
         raise ScoringFailed("Scoring failed; the server's log says where.")
 
-    def _score(self, mode: Mode, job: Callable[[Caller], T], caller: Caller) -> T:
+    def _score(self, labels: Labels, job: Callable[[Caller], T], caller: Caller) -> T:
         started_s = time.monotonic()
         try:
             return job(caller)
         finally:
             took_s = time.monotonic() - started_s
             self._recent_s += RECENT_SHARE * (took_s - self._recent_s)
-            metrics.SCORER_SECONDS.labels(mode).observe(took_s)
+            metrics.SCORER_SECONDS.labels(*labels).observe(took_s)
             self._publish()
 
     def _publish(self) -> None:

@@ -226,20 +226,20 @@ class Settings:
         return self.backend != "torch"
 
     @property
-    def has_letter_engine(self) -> bool:
-        """Tell whether the letter engine is wanted."""
+    def has_causal_model(self) -> bool:
+        """Whether a causal model is wanted, which letters are read from."""
         return self.model != NO_MODEL
 
     def _check_nli(self) -> None:
         if self.nli_model is None:
-            if not self.has_letter_engine:
+            if not self.has_causal_model:
                 raise StartupError("SEMIF_MODEL=none leaves nothing to serve; set SEMIF_NLI_MODEL.")
             for name in ("nli_revision", "nli_subfolder", "nli_calibration"):
                 if getattr(self, name) is not None:
                     raise StartupError(f"SEMIF_{name.upper()} is set, SEMIF_NLI_MODEL is not.")
         else:
             _require_pin("SEMIF_NLI_MODEL", self.nli_model, self.nli_revision)
-        if self.calibration and not self.has_letter_engine:
+        if self.calibration and not self.has_causal_model:
             raise StartupError("SEMIF_CALIBRATION is the letter engine's, and there is none.")
 
 

@@ -156,7 +156,7 @@ def test_wide_rows_are_read_from_their_own_slots_and_leave_narrow_bits_alone(dty
 
 def test_a_scorer_answers_wide_rows_the_same_directly_and_shared(assemble, tiny_qwen):
     scorer = assemble(tiny_qwen("float32"))
-    assert (scorer.slot_count, scorer.wide_slot_count) == (16, 255)
+    assert (scorer.slot_count, scorer.most_options) == (16, 255)
     wide, narrow = choice(40, "wide"), choice(3, "narrow")
     alone = scorer.shared(ScoreRequest(STATE, (narrow,))).scores[0]
     both = scorer.shared(ScoreRequest(STATE, (wide, narrow), diagnostics=True)).scores

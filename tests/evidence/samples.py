@@ -8,11 +8,11 @@ from typing import Any
 from semif_bento.decisions import (
     Decision,
     DirectOutcome,
+    EngineStatus,
     ModelIdentity,
     Option,
     PrefixCacheStatus,
     ScoreRequest,
-    ScorerStatus,
     Scores,
     SharedOutcome,
     SharedTiming,
@@ -98,11 +98,11 @@ class ToldScorer:
         )
         return SharedOutcome(scores, timing, "told")
 
-    def status(self) -> ScorerStatus:
-        texts: dict[str, Any] = {field.name: "told" for field in fields(ScorerStatus)}
+    def status(self) -> EngineStatus:
+        texts: dict[str, Any] = {field.name: "told" for field in fields(EngineStatus)}
         numbers = {"allocated_gib": 0.1, "reserved_gib": 0.2, "branch_budget_mib": 16.0}
         cache = PrefixCacheStatus(0, 0, 0, 0, 0)
-        return ScorerStatus(**{**texts, **numbers, "prefix_cache": cache, "servers": ()})
+        return EngineStatus(**{**texts, **numbers, "prefix_cache": cache, "servers": ()})
 
     def _score(self, kind: str, state: Any, decision: Decision) -> Scores:
         if self.fail_after is not None and len(self.calls) >= self.fail_after:

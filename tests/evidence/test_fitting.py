@@ -111,4 +111,4 @@ def test_provenance_holds_what_was_measured():
     text = json.dumps(dataclasses.asdict(PROVENANCE))
     assert PROVENANCE.ece_out_of_fold < PROVENANCE.ece_raw
     assert PROVENANCE.rows == len(exact_answers(2.5, repeats=2))
-    assert json.loads(text)["engine"] == "letter"
+    assert json.loads(text)["engine"] == "letters"

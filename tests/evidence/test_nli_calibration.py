@@ -9,9 +9,11 @@ import pytest
 from samples import MODEL, ToldScorer, make_row, make_scored
 from test_commands import write_rows
 
-from semif_bento.calibration import NLI_ENGINE, load_calibration
+from semif_bento.calibration import load_calibration
 from semif_bento.cli.main import main
-from semif_bento.decisions import ScorerStatus
+from semif_bento.decisions import EngineStatus
+from semif_bento.engine.nli.engine import EntailmentEngine
+from semif_bento.engine.registry import NLI
 from semif_bento.entailment import (
     PAIR_TEMPLATE,
     ClassifyOutcome,
@@ -23,7 +25,6 @@ from semif_bento.entailment import (
 )
 from semif_bento.errors import StartupError
 from semif_bento.evidence import fitting
-from semif_bento.evidence.engine_target import EntailmentScorer
 from semif_bento.evidence.journal import Journal
 from semif_bento.evidence.scoring import score_rows
 from semif_bento.evidence.temperature import fit_temperature
@@ -50,7 +51,7 @@ class ToldClassifier:
             ClassifyTiming(0.5, 0.1, 0.125, 0.25, 14, 5, 0, 9, 9, 1),
         )
 
-    def status(self) -> ScorerStatus:
+    def status(self) -> EngineStatus:
         raise NotImplementedError
 
 
@@ -73,14 +74,14 @@ def rows_at(temperature: float) -> list:
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
 def test_the_temperature_divides_the_logs_of_entailment(temperature):
-    scored = score_rows(EntailmentScorer(ToldClassifier()), rows_at(temperature), "test")
+    scored = score_rows(EntailmentEngine(ToldClassifier(), 99), rows_at(temperature), "test")
     assert fit_temperature(fitting.to_answers(scored)) == pytest.approx(temperature, rel=1e-3)
 
 
 def test_a_row_is_asked_as_a_decision_of_the_service_is():
     classifier = ToldClassifier()
     row = rows_at(1.0)[0]
-    outcome = EntailmentScorer(classifier).direct(row.request())
+    outcome = EntailmentEngine(classifier, 99).direct(row.request())
     expected = [
         Pair(row.state, render_hypothesis(row.decision.question, option.id, option.description))
         for option in row.decision.options
@@ -99,7 +100,7 @@ def test_one_place_is_a_doubt_of_the_letter_engine_alone():
     answers = fitting.to_answers(scored)
     place = "One place only"
     assert any(doubt.startswith(place) for doubt in fitting.find_doubts(scored, answers))
-    doubts = fitting.find_doubts(scored, answers, NLI_ENGINE)
+    doubts = fitting.find_doubts(scored, answers, NLI)
     assert not any(doubt.startswith(place) for doubt in doubts)
     assert any(doubt.startswith("One class only") for doubt in doubts)
 
@@ -143,7 +144,7 @@ def test_calibrate_on_a_real_model_writes_a_table_that_the_nli_engine_takes(
     assert main(arguments) == 0
     assert "SEMIF_NLI_CALIBRATION reads it" in capsys.readouterr().out
     out = tmp_path / "calibration-nli-w"
-    table = load_calibration(out / "calibration.json", NLI_ENGINE)
+    table = load_calibration(out / "calibration.json", NLI.binding)
     fitted = table.provenances["w"]
     assert (fitted.engine, fitted.prompt_version) == ("nli", "nli-hyp-v1")
     assert (fitted.model_source, fitted.model_revision) == (nli_settings["SEMIF_NLI_MODEL"], "r1")
@@ -180,7 +181,9 @@ def test_without_an_nli_model_there_is_nothing_to_ask(monkeypatch, tmp_path, cap
     monkeypatch.delenv("SEMIF_NLI_MODEL", raising=False)
     assert main(["calibrate", "--engine", "nli", "--workload", "w"]) == 1
     said = capsys.readouterr().err
-    assert said.endswith("--engine nli needs SEMIF_NLI_MODEL, or the --url of a service.\n")
+    assert said.endswith(
+        "--engine nli: The NLI engine is not loaded here; SEMIF_NLI_MODEL enables it.\n"
+    )
 
 
 def test_a_row_names_no_engine(monkeypatch, tmp_path, capsys, stub):

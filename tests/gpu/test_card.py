@@ -14,8 +14,8 @@ from transformers import PreTrainedModel, Qwen3_5ForCausalLM, Qwen3_5TextConfig
 
 from semif_bento.bench.workload import make_request
 from semif_bento.decisions import ScoreRequest, SharedOutcome
-from semif_bento.engine.assembly import assemble_scorer
 from semif_bento.engine.device import check_device
+from semif_bento.engine.letters.opening import assemble_scorer
 from semif_bento.engine.letters.scorer import TorchScorer
 from semif_bento.engine.memory import BURST_SLACK_BYTES, GIB, cap_process
 from semif_bento.engine.sources import ModelSource

@@ -12,11 +12,11 @@ from models.qwen_vocabulary import load_qwen_tokenizer
 from transformers import Qwen3_5TextConfig
 from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5TextForSequenceClassification
 
-from semif_bento.engine.assembly import assemble_classifier
 from semif_bento.engine.device import check_device
 from semif_bento.engine.memory import BURST_SLACK_BYTES, GIB, cap_process
 from semif_bento.engine.nli.checkpoint import NliCheckpoint
 from semif_bento.engine.nli.classifier import TorchClassifier
+from semif_bento.engine.nli.opening import assemble_classifier
 from semif_bento.engine.sources import ModelSource
 from semif_bento.entailment import LABELS, PAIR_TEMPLATE, Pair
 from semif_bento.settings import Settings

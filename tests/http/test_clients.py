@@ -91,10 +91,10 @@ def _references(node: object) -> list[str]:
 def test_the_metrics_count_calls_tokens_outcomes_and_the_cache(client: Client):
     names = [
         "semif_queue_seconds_count",
-        'semif_scorer_seconds_count{mode="direct"}',
-        'semif_scorer_seconds_count{mode="shared"}',
-        'semif_input_tokens_total{mode="direct"}',
-        'semif_input_tokens_total{mode="shared"}',
+        'semif_scorer_seconds_count{engine="letters",mode="direct"}',
+        'semif_scorer_seconds_count{engine="letters",mode="shared"}',
+        'semif_input_tokens_total{engine="letters",mode="direct"}',
+        'semif_input_tokens_total{engine="letters",mode="shared"}',
         'semif_requests_total{code="ok",route="/decide"}',
         'semif_requests_total{code="out_of_memory",route="/decide"}',
         "semif_out_of_memory_total",

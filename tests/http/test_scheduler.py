@@ -11,7 +11,7 @@ import pytest
 
 from semif_bento.backend import Backend
 from semif_bento.caller import Caller
-from semif_bento.decisions import ModelIdentity, PrefixCacheStatus, ScorerStatus
+from semif_bento.decisions import EngineStatus, ModelIdentity, PrefixCacheStatus
 from semif_bento.errors import (
     ClientClosed,
     InvalidRequest,
@@ -33,15 +33,15 @@ class IdleScorer:
     def __init__(self) -> None:
         self.thread = threading.get_ident()
 
-    wide_slot_count = 255
+    most_options = 255
 
     def direct(self, request: object, caller: object = None) -> Any:
         raise NotImplementedError
 
     shared = direct
 
-    def status(self) -> ScorerStatus:
-        return ScorerStatus(
+    def status(self) -> EngineStatus:
+        return EngineStatus(
             "idle", 0.0, 0.0, "none", "none", "native", 0.0, PrefixCacheStatus(0, 0, 0, 0, 0)
         )
 
@@ -67,7 +67,7 @@ def on_scheduler(
     slots: int = 1,
 ) -> None:
     scheduler = Scheduler(max_waiting, timeout_s)
-    scheduler.open(lambda: Backend(letter=IdleScorer(), slots=slots))
+    scheduler.open(lambda: Backend({"letters": IdleScorer()}, slots=slots))
     try:
         asyncio.run(test(scheduler))
     finally:
@@ -75,7 +75,7 @@ def on_scheduler(
 
 
 def run(scheduler: Scheduler, job: Callable[[Any], Any]) -> asyncio.Task[Any]:
-    return asyncio.ensure_future(scheduler.run("direct", job, time.monotonic()))
+    return asyncio.ensure_future(scheduler.run("letters", "direct", job, time.monotonic()))
 
 
 async def started(work: Work) -> None:
@@ -84,7 +84,7 @@ async def started(work: Work) -> None:
 
 def test_jobs_run_on_the_thread_that_loaded_the_scorer():
     async def test(scheduler: Scheduler) -> None:
-        scorer: Any = scheduler.backend.letter
+        scorer: Any = scheduler.backend.engines["letters"]
         assert await run(scheduler, lambda caller: threading.get_ident()) == scorer.thread
 
     on_scheduler(test)
@@ -163,7 +163,7 @@ def test_a_timeout_keeps_the_slot_until_the_work_has_ended():
 def test_the_deadline_counts_from_the_arrival():
     async def test(scheduler: Scheduler) -> None:
         with pytest.raises(ScoringTimeout):
-            await scheduler.run("direct", lambda caller: 1, time.monotonic() - 11)
+            await scheduler.run("letters", "direct", lambda caller: 1, time.monotonic() - 11)
 
     on_scheduler(test)
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from models.loaded import LoadedModel
-from semif_bento.engine.assembly import assemble_scorer
+from semif_bento.engine.letters.opening import assemble_scorer
 from semif_bento.engine.letters.scorer import TorchScorer
 from semif_bento.engine.sources import ModelSource
 from semif_bento.settings import Settings

@@ -79,7 +79,7 @@ def test_alone_the_nli_engine_answers_its_routes(alone):
 
 def test_health_tells_both_engines_the_letter_engine_first(client):
     health = client.get("/health").json()
-    assert health["engines"] == ["letter", "nli"]
+    assert health["engines"] == ["letters", "nli"]
     assert (health["model"], health["prompt_version"]) == ("scripted", "direct-options-v1")
     assert health["workloads"] == ["of letters"]
     assert list(health)[-2:] == ["engines", "nli"]
@@ -110,7 +110,7 @@ def test_health_without_the_nli_engine_has_no_word_of_it(letters):
     client = Client(letters)
     health = client.get("/health").json()
     client.close()
-    assert health["engines"] == ["letter"]
+    assert health["engines"] == ["letters"]
     assert "nli" not in health
 
 

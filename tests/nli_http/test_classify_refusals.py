@@ -90,7 +90,7 @@ def test_json_that_is_not_strict_is_422_and_names_the_place(untouched, text, mes
 def test_an_engine_that_is_not_one_of_two_is_422_and_named(untouched, path, value):
     answer = untouched.post(path, json={**ROW, "engine": value})
     if path == "/decide":
-        assert answer.json()["error"]["message"] == "`engine` must be one of 'letter' or 'nli'."
+        assert answer.json()["error"]["message"] == "`engine` must be one of letters, nli."
     assert error_of(answer) == (422, "invalid_request")
 
 

@@ -78,7 +78,7 @@ def decide(client: Client, **changes: Any) -> dict[str, Any]:
 def reached(client: Client) -> list[float]:
     """What moves when anything is run: the cache's figures, and tokens answered for."""
     cache = client.get("/health").json()["prefix_cache"]
-    tokens = client.metric('semif_input_tokens_total{mode="classify"}')
+    tokens = client.metric('semif_input_tokens_total{engine="nli",mode="classify"}')
     return [cache["hits"], cache["misses"], cache["entries"], tokens]
 
 

@@ -49,7 +49,7 @@ def refusal(server) -> str:
     ("variable", "provenance", "message"),
     [
         ("SEMIF_NLI_CALIBRATION", LETTER, "'w' was fitted for engine 'letter', this is 'nli'."),
-        ("SEMIF_CALIBRATION", FITTED, "'w' was fitted for engine 'nli', this is 'letter'."),
+        ("SEMIF_CALIBRATION", FITTED, "'w' was fitted for engine 'nli', this is 'letters'."),
         (
             "SEMIF_NLI_CALIBRATION",
             {**FITTED, "prompt_version": "nli-hyp-v0"},

@@ -24,11 +24,11 @@ def request_about(state: object, decisions: int = 1, options: int = 2) -> ScoreR
 
 
 def decide(backend: Backend, state: object = "a state", **kw: int) -> DirectOutcome:
-    return backend.require_letter().direct(request_about(state, **kw), Caller())
+    return backend.engines["letters"].direct(request_about(state, **kw), Caller())
 
 
 def decide_shared(backend: Backend, state: object = "a state", decisions: int = 3) -> SharedOutcome:
-    return backend.require_letter().shared(request_about(state, decisions), Caller())
+    return backend.engines["letters"].shared(request_about(state, decisions), Caller())
 
 
 def servers(backend: Backend) -> tuple[ServerStatus, ...]:

@@ -38,7 +38,7 @@ def computing(engines, loaded):
 
 
 def test_direct_results_equal_the_torch_engines(computing, gateway, torch_scorer):
-    remote = gateway(*computing).require_letter()
+    remote = gateway(*computing).engines["letters"]
     for group in rows.generate(states=12, decisions_each=1, seed=3):
         request = rows.request_of(group, diagnostics=True)
         ours = torch_scorer.direct(request).scores
@@ -53,7 +53,7 @@ def test_direct_results_equal_the_torch_engines(computing, gateway, torch_scorer
 
 
 def test_shared_results_equal_the_torch_engines(computing, gateway, torch_scorer):
-    remote = gateway(*computing).require_letter()
+    remote = gateway(*computing).engines["letters"]
     for group in rows.generate(states=4, decisions_each=5, seed=4):
         request = rows.request_of(group)
         ours, theirs = torch_scorer.shared(request), remote.shared(request, Caller())
@@ -67,8 +67,8 @@ def test_shared_results_equal_the_torch_engines(computing, gateway, torch_scorer
 
 def test_wide_decisions_equal_the_torch_engines(computing, gateway, torch_scorer):
     backend = gateway(*computing)
-    options = backend.require_letter().wide_slot_count
-    assert options == torch_scorer.wide_slot_count == 26
+    options = backend.engines["letters"].most_options
+    assert options == torch_scorer.most_options == 26
     ours = torch_scorer.direct(request_about("a state", options=options)).scores
     theirs = decide(backend, options=options).scores
     assert theirs.prompt_sha256 == ours.prompt_sha256

@@ -233,7 +233,7 @@ def test_a_caller_who_leaves_closes_the_engines_connection(engines, gateway):
 
     def ask():
         try:
-            backend.require_letter().direct(request_about("a state"), caller)
+            backend.engines["letters"].direct(request_about("a state"), caller)
         except ClientClosed as error:
             outcome.append(error)
 

@@ -69,7 +69,7 @@ def open_nli(gateway, nli_directory):
 
 
 def test_the_answers_equal_the_torch_engines(classifying, open_nli, opened):
-    remote = open_nli(*classifying).require_nli()
+    remote = open_nli(*classifying).engines["nli"].classifier
     ours = opened[0]
     assert remote.template == ours.template
     inputs = [*PAIRS, Rendered("Premise: a\nHypothesis: b"), Tokens((5, 6, 7)), PAIRS[0]]
@@ -81,7 +81,7 @@ def test_the_answers_equal_the_torch_engines(classifying, open_nli, opened):
 
 
 def test_equal_inputs_are_asked_once_and_a_premise_goes_to_one_server(classifying, open_nli):
-    remote = open_nli(*classifying).require_nli()
+    remote = open_nli(*classifying).engines["nli"].classifier
     before = [len(engine.calls) for engine in classifying]
     outcome = remote.classify([*PAIRS, *PAIRS], Caller())
     asked = [engine.calls[count:] for engine, count in zip(classifying, before, strict=True)]
@@ -106,7 +106,7 @@ def test_equal_inputs_are_asked_once_and_a_premise_goes_to_one_server(classifyin
     ],
 )
 def test_an_answer_that_must_not_be_believed_fails_its_request(classifying, open_nli, kind, row):
-    remote = open_nli(*classifying, backend_check_s=60.0).require_nli()
+    remote = open_nli(*classifying, backend_check_s=60.0).engines["nli"].classifier
     for engine in classifying:
         engine.classify = lambda inputs: [row for _ in inputs]
     with pytest.raises(EngineFault) as caught:
@@ -116,7 +116,7 @@ def test_an_answer_that_must_not_be_believed_fails_its_request(classifying, open
 
 def test_a_lost_server_is_passed_over_and_returns(classifying, open_nli):
     backend = open_nli(*classifying)
-    remote = backend.require_nli()
+    remote = backend.engines["nli"].classifier
     expected = remote.classify(PAIRS, Caller())
     classifying[0].stop()
     found = remote.classify(PAIRS, Caller())
@@ -126,7 +126,7 @@ def test_a_lost_server_is_passed_over_and_returns(classifying, open_nli):
 
 
 def test_a_callers_fault_reaches_no_server(classifying, open_nli):
-    remote = open_nli(*classifying, max_tokens=256).require_nli()
+    remote = open_nli(*classifying, max_tokens=256).engines["nli"].classifier
     before = [len(engine.calls) for engine in classifying]
     for given, error in (
         (Pair("word " * 400, "x"), PromptTooLong),
@@ -164,5 +164,5 @@ def test_both_engines_stand_beside_each_other(classifying, engines, gateway, nli
     names = [engine.name for engine in (*engines, *classifying)]
     assert [server.name for server in servers(backend)] == names
     assert backend.slots == 4 * 16
-    assert backend.require_nli().identity.source == str(nli_directory)
-    assert backend.require_letter().identity != backend.require_nli().identity
+    assert backend.engines["nli"].classifier.identity.source == str(nli_directory)
+    assert backend.engines["letters"].identity != backend.engines["nli"].classifier.identity

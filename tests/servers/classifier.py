@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semif_bento.caller import Caller
-from semif_bento.decisions import ModelIdentity, PrefixCacheStatus, ScorerStatus
+from semif_bento.decisions import EngineStatus, ModelIdentity, PrefixCacheStatus
 from semif_bento.entailment import (
     PAIR_TEMPLATE,
     ClassifyOutcome,
@@ -71,9 +71,9 @@ class ScriptedClassifier:
         tokens = sum(row.input_tokens for row in rows)
         return ClassifyOutcome(rows, ClassifyTiming(0.5, 0.1, 0.125, 0.25, tokens, 5, 5, 4, 6, 1))
 
-    def status(self) -> ScorerStatus:
+    def status(self) -> EngineStatus:
         cache = PrefixCacheStatus(0, 0, 0, 0, 0)
-        return ScorerStatus(str(self._counts), 0.5, 1.5, "none", "none", "native", 16.0, cache)
+        return EngineStatus(str(self._counts), 0.5, 1.5, "none", "none", "native", 16.0, cache)
 
     def _answer(self, given: Pair | Rendered | Tokens, caller: Caller) -> PairLogits:
         text = _text(given)

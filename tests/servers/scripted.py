@@ -13,16 +13,27 @@ from semif_bento.backend import Backend
 from semif_bento.caller import Caller
 from semif_bento.decisions import (
     DirectOutcome,
+    Engine,
+    EngineStatus,
     ModelIdentity,
     PrefixCacheStatus,
     ScoreRequest,
-    ScorerStatus,
     Scores,
     SharedOutcome,
     SharedTiming,
 )
+from semif_bento.engine.nli.engine import EntailmentEngine
 from semif_bento.errors import OutOfMemory, PromptTooLong, ScoringFailed, StartupError
-from semif_bento.protocol import prompt_sha256, render_payload, softmax, wide_letters
+from semif_bento.protocol import (
+    DIRECT_READOUT,
+    PROBABILITY_STATUS,
+    SHARED_READOUT,
+    prompt_sha256,
+    prompt_version,
+    render_payload,
+    softmax,
+    wide_letters,
+)
 from semif_bento.settings import Settings
 from service import SemIf
 from tests.servers.classifier import Counts, ScriptedClassifier
@@ -34,12 +45,21 @@ class ScriptedScorer:
     """Answers at once with logits 0, 1, 2, … unless the state says otherwise."""
 
     identity = ModelIdentity("scripted", "r1", "float32", "cpu", "0", "0")
-    slot_count = 16
-    wide_slot_count = 255
+    name = "letters"
+    most_options = 255
+    direct_readout, shared_readout = DIRECT_READOUT, SHARED_READOUT
+    probability_status = PROBABILITY_STATUS
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
         self.hits = 0
+
+    def prompt_version(self, options: int) -> str:
+        """Return the version of the letters' prompt."""
+        return prompt_version(options)
+
+    def check(self, request: ScoreRequest) -> None:
+        """Refuse nothing."""
 
     def direct(self, request: ScoreRequest, caller: Caller | None = None) -> DirectOutcome:
         """Count the call, do what the state says, answer; the time may be no number."""
@@ -61,10 +81,10 @@ class ScriptedScorer:
         timing = SharedTiming(0.5, 0.1, 5, 0.1, 0.1, 0.1, len(scores), 4, 6, 1, self.hits % 2 == 0)
         return SharedOutcome(scores, timing, "scripted")
 
-    def status(self) -> ScorerStatus:
+    def status(self) -> EngineStatus:
         """Report the counts where a real scorer reports its figures."""
         cache = PrefixCacheStatus(1, 2, 3, self.hits // 2, self.hits - self.hits // 2)
-        return ScorerStatus(str(self._counts), 0.5, 1.5, "none", "none", "native", 16.0, cache)
+        return EngineStatus(str(self._counts), 0.5, 1.5, "none", "none", "native", 16.0, cache)
 
     def _score(self, request: ScoreRequest) -> tuple[Scores, ...]:
         self._counts.begin()
@@ -110,10 +130,12 @@ def open_scripted(settings: Settings) -> Backend:
     if revision.startswith("load:"):
         time.sleep(float(revision.removeprefix("load:")))
     counts = Counts()
-    return Backend(
-        letter=ScriptedScorer(counts) if settings.has_letter_engine else None,
-        nli=ScriptedClassifier(counts) if settings.nli_model else None,
-    )
+    engines: dict[str, Engine] = {}
+    if settings.has_causal_model:
+        engines["letters"] = ScriptedScorer(counts)
+    if settings.nli_model:
+        engines["nli"] = EntailmentEngine(ScriptedClassifier(counts), settings.max_pairs)
+    return Backend(engines)
 
 
 SemIf.inner.open_backend = staticmethod(open_scripted)

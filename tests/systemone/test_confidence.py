@@ -2,7 +2,7 @@
 
 import pytest
 
-from semif_bento.api.systemone.confidence import choice_confidence, score_confidence
+from semif_bento.api.confidence import choice_confidence, score_confidence
 
 PRINTED = 0.016  # both sides were printed with two decimals
 

@@ -2,14 +2,15 @@
 
 import pytest
 
-from semif_bento.api.systemone.questions import to_decision
+from semif_bento.api.systemone.questions import to_question
 from semif_bento.api.systemone.schema import SystemOneRequest, check
+from semif_bento.engine.letters.wording import word
 
 
 def decision(**question):
     body = {"model": "m", "state": "s", "questions": {"the id": question}}
     checked = check(SystemOneRequest, body)
-    return to_decision("the id", checked.questions["the id"], 255)
+    return word(to_question("the id", checked.questions["the id"], 255))
 
 
 def read(**question):

@@ -3,7 +3,6 @@
 Knows nothing of HTTP, queues or where a classifier runs.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict
 
 from semif_bento.api.nli.results import (
@@ -16,19 +15,14 @@ from semif_bento.api.nli.results import (
 )
 from semif_bento.api.nli.schema import ClassifyRequest
 from semif_bento.api.results import SharedModel
-from semif_bento.decisions import Decision, Scores
 from semif_bento.entailment import (
     LABELS,
-    Claim,
     Classifier,
     ClassifyOutcome,
     Pair,
     PairLogits,
     Rendered,
     Tokens,
-    decision_sha256,
-    normalize,
-    render_hypothesis,
     template_version,
 )
 
@@ -69,41 +63,6 @@ def to_response(
 def to_model(classifier: Classifier) -> SharedModel:
     """Return what answered."""
     return SharedModel(**asdict(classifier.identity), serving_config=classifier.serving_config)
-
-
-def to_claims(decision: Decision) -> tuple[Claim, ...]:
-    """Return the options of a native decision; an NLI model is told their ids as labels."""
-    return tuple(Claim(option.id, option.id, option.description) for option in decision.options)
-
-
-def to_pairs(premise: str, question: str, claims: Sequence[Claim]) -> list[Pair]:
-    """Return one pair for each option: the premise, and the claim that it is the answer."""
-    return [
-        Pair(premise, render_hypothesis(question, claim.label, claim.criterion)) for claim in claims
-    ]
-
-
-def to_scores(
-    decision_id: str,
-    claims: Sequence[Claim],
-    pairs: Sequence[Pair],
-    rows: Sequence[PairLogits],
-    template: str,
-) -> tuple[Scores, float]:
-    """Return a decision's answer as every engine gives it, and its support.
-
-    Its `input_tokens` sum those of all its pairs, as if nothing were shared.
-    """
-    found = normalize(rows)
-    scores = Scores(
-        decision_id=decision_id,
-        option_ids=tuple(claim.option_id for claim in claims),
-        option_logits=found.option_logits,
-        probabilities=found.probabilities,
-        input_tokens=sum(row.input_tokens for row in rows),
-        prompt_sha256=decision_sha256(template, pairs),
-    )
-    return scores, found.support
 
 
 def _pair_result(row: PairLogits) -> PairResult:

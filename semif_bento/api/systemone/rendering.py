@@ -1,35 +1,26 @@
-"""Turns scores into System One's answers; pure functions that know nothing of HTTP or queues."""
+"""Turns answers into System One's; pure functions that know nothing of HTTP or queues."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from semif_bento.api.nli.answers import Verdict
-from semif_bento.api.systemone import confidence
-from semif_bento.api.systemone.questions import TRUE
+from semif_bento.api import confidence
+from semif_bento.api.catalogue import Catalogue
 from semif_bento.api.systemone.results import (
     Answer,
     CalibratedAnswer,
     ChoiceAnswer,
+    ModelList,
+    ModelMetadata,
     NoulAnswer,
     ScoreAnswer,
 )
 from semif_bento.api.systemone.schema import Choice, Noul, Question, Score
-from semif_bento.calibration import CalibrationTable
-from semif_bento.decisions import Scores
-from semif_bento.entailment import Classifier
-from semif_bento.entailment import prompt_version as nli_prompt_version
-from semif_bento.protocol import PROMPT_VERSION, is_near_tie, margin, prompt_version
+from semif_bento.api.typed import Answered, Evidence
+from semif_bento.questions import TRUE
 
 
-def to_answer(question: Question, probabilities: Mapping[str, float], **evidence: Any) -> Answer:
-    """Return the answer to a question.
-
-    Args:
-        question: as it was sent.
-        probabilities: by option, in the question's order; their sum is 1.
-        evidence: fields of `Evidence`.
-    """
-    shares = dict(probabilities)
+def to_answer(question: Question, answered: Answered) -> Answer:
+    """Return the answer to a question, as it was sent."""
+    shares, evidence = answered.probabilities, _told(answered.evidence)
     match question:
         case Noul():
             return NoulAnswer(noul=shares[TRUE], **evidence)
@@ -51,68 +42,36 @@ def to_answer(question: Question, probabilities: Mapping[str, float], **evidence
             )
 
 
-def to_evidence(
-    scores: Scores, dtype: str, table: CalibrationTable, workload: str | None
-) -> dict[str, Any]:
-    """Return what an answer by option letters tells beyond the service's own keys.
-
-    A temperature is fitted on one version of the prompt, so a wide prompt gets no calibrated view.
-
-    Raises:
-        InvalidRequest: the table does not hold `workload`.
-    """
-    version = prompt_version(len(scores.option_ids))
-    if version != PROMPT_VERSION:
-        workload = None
-    return {
-        "margin": margin(scores.probabilities),
-        "near_tie": is_near_tie(scores.option_logits, dtype),
-        "prompt_sha256": scores.prompt_sha256,
-        "prompt_version": version,
-        "letter_mass": scores.letter_mass,
-        "calibrated": _calibrated(scores, table, workload) if workload else None,
-    }
+def to_model_list(catalogue: Catalogue) -> ModelList:
+    """Return the answer of GET /v1/models: every model under every name, its own first."""
+    return ModelList(
+        models=[
+            ModelMetadata(
+                name=name, description=model.description, release_date=catalogue.since.isoformat()
+            )
+            for model in catalogue.models
+            for name in model.names
+        ]
+    )
 
 
-def to_nli_evidence(
-    verdict: Verdict,
-    classifier: Classifier,
-    table: CalibrationTable,
-    workload: str | None,
-    *,
-    diagnostics: bool,
-) -> dict[str, Any]:
-    """Return what an answer by entailment tells beyond the service's own keys.
-
-    Raises:
-        InvalidRequest: the table does not hold `workload`.
-    """
-    scores = verdict.scores
-    logits = (list(row.logits) for row in verdict.rows)
-    return {
-        "pair_logits": dict(zip(scores.option_ids, logits, strict=True)) if diagnostics else None,
-        "margin": margin(scores.probabilities),
-        "near_tie": is_near_tie(scores.option_logits, classifier.identity.dtype),
-        "prompt_sha256": scores.prompt_sha256,
-        "prompt_version": nli_prompt_version(classifier.template),
-        "support": verdict.support,
-        "calibrated": _calibrated(scores, table, workload) if workload else None,
-    }
-
-
-def by_option(scores: Scores) -> dict[str, float]:
-    """Return the native probabilities by option, in order.
-
-    Raises:
-        ValueError: their numbers differ.
-    """
-    return dict(zip(scores.option_ids, scores.probabilities, strict=True))
-
-
-def _calibrated(scores: Scores, table: CalibrationTable, workload: str) -> CalibratedAnswer:
-    view = table.view(workload, scores.option_logits)
-    return CalibratedAnswer(
+def _told(evidence: Evidence | None) -> dict[str, Any]:
+    """Return what an answer tells beyond the service's own keys."""
+    if evidence is None:
+        return {"trivial": True}
+    view = evidence.calibrated
+    calibrated = view and CalibratedAnswer(
         workload=view.workload,
         temperature=view.temperature,
-        probabilities=dict(zip(scores.option_ids, view.probabilities, strict=True)),
+        probabilities=view.by_option(evidence.option_ids),
     )
+    return {
+        "margin": evidence.margin,
+        "near_tie": evidence.near_tie,
+        "prompt_sha256": evidence.prompt_sha256,
+        "prompt_version": evidence.prompt_version,
+        "letter_mass": evidence.letter_mass,
+        "support": evidence.support,
+        "pair_logits": evidence.pair_logits,
+        "calibrated": calibrated,
+    }

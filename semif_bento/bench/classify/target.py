@@ -13,14 +13,13 @@ from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5TextForSequenceC
 
 from semif_bento.bench.target import SMOLLM2
 from semif_bento.decisions import ModelIdentity
-from semif_bento.engine.assembly import assemble_classifier
 from semif_bento.engine.device import prepare_device
 from semif_bento.engine.loading import model_directory
 from semif_bento.engine.nli.checkpoint import NliCheckpoint
 from semif_bento.engine.nli.classifier import TorchClassifier
 from semif_bento.engine.nli.encoding import PairEncoder
+from semif_bento.engine.nli.opening import assemble_classifier, load_nli
 from semif_bento.engine.sources import locate
-from semif_bento.engine.startup import load_nli
 from semif_bento.engine.vocabulary import load_tokenizer
 from semif_bento.entailment import LABELS, PAIR_TEMPLATE
 from semif_bento.errors import OutOfMemory, StartupError

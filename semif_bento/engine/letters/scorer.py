@@ -13,9 +13,9 @@ from semif_bento.caller import Caller
 from semif_bento.decisions import (
     Decision,
     DirectOutcome,
+    EngineStatus,
     ModelIdentity,
     ScoreRequest,
-    ScorerStatus,
     Scores,
     SharedOutcome,
     SharedTiming,
@@ -27,14 +27,24 @@ from semif_bento.engine.letters.head import SlotHead
 from semif_bento.engine.memory import GIB, MIB
 from semif_bento.engine.prefix import PrefixState
 from semif_bento.engine.workspace import Workspace
-from semif_bento.protocol import softmax
+from semif_bento.protocol import (
+    DIRECT_READOUT,
+    PROBABILITY_STATUS,
+    SHARED_READOUT,
+    prompt_version,
+    softmax,
+)
 
 BranchScores = tuple[tuple[float, ...], float | None]
 """One branch's answer: its option logits, and its letter mass when diagnostics were asked for."""
 
 
 class TorchScorer:
-    """Scores decisions with one model on one device; built and proven by `startup`."""
+    """Scores decisions with one model on one device; built and proven by `opening`."""
+
+    name = "letters"
+    direct_readout, shared_readout = DIRECT_READOUT, SHARED_READOUT
+    probability_status = PROBABILITY_STATUS
 
     def __init__(
         self,
@@ -50,13 +60,20 @@ class TorchScorer:
     ) -> None:
         self.identity = identity
         self.slot_count = len(encoder.slot_ids)
-        self.wide_slot_count = len(encoder.wide_slots.ids)
+        self.most_options = len(encoder.wide_slots.ids)
         self.guard = workspace.guard
         self._encoder, self._backbone, self._head = encoder, backbone, head
         self._budget = budget
         self._prefix_cache, self._memory = workspace.prefix_cache, workspace.memory
         self._device_name, self._kernels = device_name, linear_attention_kernels
         self.serving_config = f"shared-prefix-{backbone.branch_attention}-v1"
+
+    def prompt_version(self, options: int) -> str:
+        """Return the version of the prompt that so many options make."""
+        return prompt_version(options)
+
+    def check(self, request: ScoreRequest) -> None:
+        """Refuse nothing: what can be refused takes the tokenizer."""
 
     def direct(self, request: ScoreRequest, caller: Caller | None = None) -> DirectOutcome:
         """Score the only decision of `request` by one whole forward, no cache involved.
@@ -84,9 +101,9 @@ class TorchScorer:
         """Drop every cached prefix, so that the next shared call prefills."""
         self._prefix_cache.clear()
 
-    def status(self) -> ScorerStatus:
+    def status(self) -> EngineStatus:
         """Report memory, kernels and cache figures; safe from any thread at any time."""
-        return ScorerStatus(
+        return EngineStatus(
             device_name=self._device_name,
             allocated_gib=self._memory.allocated_bytes() / GIB,
             reserved_gib=self._memory.reserved_bytes() / GIB,

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from semif_bento.caller import Caller
-from semif_bento.decisions import ModelIdentity, ScorerStatus
+from semif_bento.decisions import EngineStatus, ModelIdentity
 from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.budget import BranchBudget
 from semif_bento.engine.memory import GIB, MIB
@@ -67,10 +67,10 @@ class TorchClassifier:
         """Drop every cached prefix, so that the next call prefills."""
         self._workspace.prefix_cache.clear()
 
-    def status(self) -> ScorerStatus:
+    def status(self) -> EngineStatus:
         """Report memory, kernels and cache figures; safe from any thread at any time."""
         memory = self._workspace.memory
-        return ScorerStatus(
+        return EngineStatus(
             device_name=self._device_name,
             allocated_gib=memory.allocated_bytes() / GIB,
             reserved_gib=memory.reserved_bytes() / GIB,

@@ -8,10 +8,12 @@ from models.loaded import save
 from models.nli import save_nli_model
 from models.scorers import settings_for
 
+from semif_bento.api.asking import Asker
 from semif_bento.decisions import Decision, Option, ScoreRequest
 from semif_bento.engine.startup import open_backend, open_classifier, open_scorer
 from semif_bento.entailment import Pair
 from semif_bento.errors import NotFound
+from semif_bento.serving.scheduler import Scheduler
 
 SMALL = {"vocab_size": 320, "hidden_size": 64, "intermediate_size": 64}
 STATE = "The shop opens at nine. " * 20
@@ -35,18 +37,20 @@ def backend(settings):
 
 
 def test_each_answers_as_it_does_alone(backend, settings):
-    assert backend.letter.shared(REQUEST).scores == open_scorer(settings).shared(REQUEST).scores
+    letters, nli = backend.engines["letters"], backend.engines["nli"].classifier
+    assert letters.shared(REQUEST).scores == open_scorer(settings).shared(REQUEST).scores
     alone, _ = open_classifier(settings)
-    assert backend.nli.classify(PAIRS).rows == alone.classify(PAIRS).rows
+    assert nli.classify(PAIRS).rows == alone.classify(PAIRS).rows
 
 
 def test_they_share_one_cache_and_find_what_the_other_did_not_push_out(backend):
+    letters, nli = backend.engines["letters"], backend.engines["nli"].classifier
     for _ in range(2):
-        shared, classified = backend.letter.shared(REQUEST), backend.nli.classify(PAIRS)
+        shared, classified = letters.shared(REQUEST), nli.classify(PAIRS)
     assert shared.timing.cache_hit
     assert classified.timing.cached_tokens > 0
-    assert backend.letter.status().prefix_cache == backend.nli.status().prefix_cache
-    assert backend.letter.guard is backend.nli.guard
+    assert letters.status().prefix_cache == nli.status().prefix_cache
+    assert letters.guard is nli.guard
 
 
 def test_the_process_is_known_by_its_letter_model_and_has_one_slot(backend, settings):
@@ -56,10 +60,17 @@ def test_the_process_is_known_by_its_letter_model_and_has_one_slot(backend, sett
 
 def test_either_may_be_absent_and_says_how_to_get_it(settings):
     letter_only = open_backend(replace(settings, nli_model=None, nli_revision=None))
-    assert letter_only.require_letter()
+    assert list(letter_only.engines) == ["letters"]
     with pytest.raises(NotFound, match="SEMIF_NLI_MODEL enables it"):
-        letter_only.require_nli()
+        asker_of(letter_only).engine("nli")
     nli_only = open_backend(replace(settings, model="none", revision=None))
     assert nli_only.identity.source == settings.nli_model
     with pytest.raises(NotFound, match="set SEMIF_MODEL, or ask with engine nli"):
-        nli_only.require_letter()
+        asker_of(nli_only).engine("letters")
+
+
+def asker_of(backend):
+    scheduler = Scheduler(max_waiting=0, timeout_s=1)
+    scheduler.open(lambda: backend)
+    scheduler.close()
+    return Asker(scheduler, {})

@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
 
-from semif_bento.api.systemone.results import ModelList, ModelMetadata
-from semif_bento.api.systemone.schema import MAX_CHOICES
 from semif_bento.backend import Backend
-from semif_bento.decisions import ModelIdentity
+from semif_bento.decisions import Engine
+from semif_bento.engine.kind import model_name
+from semif_bento.engine.registry import KINDS
 from semif_bento.errors import StartupError, UsageError
 
 
@@ -21,7 +20,7 @@ from semif_bento.errors import StartupError, UsageError
 class ServedModel:
     """A model that answers: its engine, its honest name and other names, and what it can do."""
 
-    engine: Literal["letter", "nli"]
+    engine: str
     name: str
     aliases: tuple[str, ...]
     description: str
@@ -57,23 +56,19 @@ class Catalogue:
                 return model
         raise UsageError(f"Unknown model: {name}")
 
-    def as_list(self) -> ModelList:
-        """Return the answer of GET /v1/models: every model under every name, its own first."""
-        return ModelList(
-            models=[
-                ModelMetadata(
-                    name=name,
-                    description=model.description,
-                    release_date=self._since.isoformat(),
-                )
-                for model in self._models
-                for name in model.names
-            ]
-        )
+    @property
+    def models(self) -> tuple[ServedModel, ...]:
+        """All that is served."""
+        return self._models
+
+    @property
+    def since(self) -> date:
+        """The day they were loaded."""
+        return self._since
 
 
 def served_models(backend: Backend, aliases: Sequence[str]) -> tuple[ServedModel, ...]:
-    """Return an entry for each engine of a backend, the letter engine's first.
+    """Return an entry for each engine of a backend, in its order.
 
     A model goes by its source with the revision, which is its honest name, and by its source alone;
     the first of them by the operator's aliases too.
@@ -82,14 +77,9 @@ def served_models(backend: Backend, aliases: Sequence[str]) -> tuple[ServedModel
         StartupError: two models would go by one name, so that one could not be asked.
     """
     models = []
-    if backend.letter:
-        choices = backend.letter.wide_slot_count
-        how = f"option letters read by one forward pass, up to {choices} choices"
-        models.append(_served("letter", backend.letter.identity, how, choices, aliases))
+    for engine in backend.engines.values():
+        models.append(_served(engine, aliases))
         aliases = ()
-    if backend.nli:
-        how = f"entailment of each option, in any order, up to {MAX_CHOICES} choices"
-        models.append(_served("nli", backend.nli.identity, how, MAX_CHOICES, aliases))
     for name, count in Counter(name for model in models for name in model.names).items():
         if count > 1:
             raise StartupError(
@@ -99,18 +89,14 @@ def served_models(backend: Backend, aliases: Sequence[str]) -> tuple[ServedModel
     return tuple(models)
 
 
-def _served(
-    engine: Literal["letter", "nli"],
-    identity: ModelIdentity,
-    how: str,
-    max_choices: int,
-    aliases: Sequence[str],
-) -> ServedModel:
-    name = f"{identity.source}@{identity.revision}"
+def _served(engine: Engine, aliases: Sequence[str]) -> ServedModel:
+    identity = engine.identity
+    name = model_name(identity)
+    how = KINDS[engine.name].describe(engine.most_options)
     return ServedModel(
-        engine=engine,
+        engine=engine.name,
         name=name,
         aliases=(identity.source, *aliases),
         description=f"{name} in {identity.dtype}: {how}",
-        max_choices=max_choices,
+        max_choices=engine.most_options,
     )
