@@ -12,7 +12,9 @@ from semif_bento.errors import StartupError
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """The engines of a process by name; the first speaks for the process.
+    """The engines of a process by name; the default one speaks for the process.
+
+    `default` is the engine that is asked where a request names none; by default the first.
 
     `slots` calls may run at once, over all engines together. With 1, every call must come from the
     thread that loaded them. `close` is called once, when no call runs any more.
@@ -22,6 +24,7 @@ class Backend:
     """
 
     engines: Mapping[str, Engine]
+    default: str | None = None
     slots: int = 1
     close: Callable[[], None] = lambda: None
 
@@ -29,15 +32,17 @@ class Backend:
         """Refuse a backend without an engine."""
         if not self.engines:
             raise StartupError("There is no engine: set SEMIF_MODEL or SEMIF_NLI_MODEL.")
+        if self.default is not None and self.default not in self.engines:
+            raise StartupError(f"The engine {self.default} is not among those that were opened.")
 
     @property
     def first(self) -> Engine:
-        """The engine that speaks for the process."""
-        return next(iter(self.engines.values()))
+        """The engine that is asked by default, and speaks for the process."""
+        return self.engines[self.default or next(iter(self.engines))]
 
     @property
     def identity(self) -> ModelIdentity:
-        """What the process is known for: the first engine's model."""
+        """What the process is known for: the default engine's model."""
         return self.first.identity
 
     def status(self) -> EngineStatus:

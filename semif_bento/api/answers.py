@@ -8,6 +8,7 @@ from semif_bento.api.asking import Asker
 from semif_bento.api.nli.answers import nli_health
 from semif_bento.api.results import (
     DecisionResult,
+    EngineHealth,
     EngineServer,
     Health,
     PrefixCache,
@@ -39,7 +40,8 @@ class Answers:
             InvalidRequest: unknown workload, or as the engine raises it.
             RequestError: as `Asker.direct` raises it.
         """
-        engine, table = self._asker.engine(body.engine), self._asker.table(body.engine)
+        engine = self._asker.engine(body.engine)
+        table = self._asker.table(engine.name)
         table.require(body.workload)
         outcome = await self._asker.direct(engine, rendering.to_direct_request(body), arrived_s)
         return rendering.to_direct_result(outcome, engine, table, body)
@@ -55,7 +57,8 @@ class Answers:
         asked, limit = len(body.decisions), self._settings.max_decisions
         if asked > limit:
             raise InvalidRequest(f"`decisions` has {asked} entries; at most {limit} are taken.")
-        engine, table = self._asker.engine(body.engine), self._asker.table(body.engine)
+        engine = self._asker.engine(body.engine)
+        table = self._asker.table(engine.name)
         table.require(body.workload)
         outcome = await self._asker.shared(engine, rendering.to_shared_request(body), arrived_s)
         return rendering.to_shared_response(outcome, engine, table, body)
@@ -86,7 +89,18 @@ class Answers:
             dtype=model.dtype,
             prompt_version=first.prompt_version(MIN_OPTIONS),
             version=__version__,
+            engine=first.name,
             engines=list(backend.engines),
+            by_engine={name: self._engine_health(name) for name in backend.engines},
             nli=nli_health(self._asker),
             servers=[EngineServer(**asdict(server)) for server in status.servers] or None,
+        )
+
+    def _engine_health(self, name: str) -> EngineHealth:
+        engine, table = self._asker.engine(name), self._asker.table(name)
+        return EngineHealth(
+            prompt_version=engine.prompt_version(MIN_OPTIONS),
+            most_options=engine.most_options,
+            workloads=table.workloads,
+            calibration=rendering.to_calibration(table),
         )

@@ -31,12 +31,14 @@ class Asker:
         """What is served."""
         return self.scheduler.backend
 
-    def engine(self, name: str) -> Engine:
-        """Return the engine that goes by a name.
+    def engine(self, name: str | None = None) -> Engine:
+        """Return the engine that goes by a name, or the one that is asked by default.
 
         Raises:
             NotFound: it is not loaded; the message says what enables it.
         """
+        if name is None:
+            return self.backend.first
         engine = self.backend.engines.get(name)
         if engine is None:
             raise NotFound(KINDS[name].absent)

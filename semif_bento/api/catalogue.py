@@ -68,18 +68,21 @@ class Catalogue:
 
 
 def served_models(backend: Backend, aliases: Sequence[str]) -> tuple[ServedModel, ...]:
-    """Return an entry for each engine of a backend, in its order.
+    """Return an entry for each engine of a backend, the default one's first.
 
     A model goes by its source with the revision, which is its honest name, and by its source alone;
-    the first of them by the operator's aliases too.
+    the first of them by the operator's aliases too. Where several engines read one model, the
+    default or the first of them has these names, and each other has them with `#` and its own.
 
     Raises:
         StartupError: two models would go by one name, so that one could not be asked.
     """
-    models = []
-    for engine in backend.engines.values():
-        models.append(_served(engine, aliases))
-        aliases = ()
+    first = backend.first
+    others = [engine for engine in backend.engines.values() if engine is not first]
+    models = [_served(first, aliases, "")]
+    for engine in others:
+        is_read_by_another = any(model.name == model_name(engine.identity) for model in models)
+        models.append(_served(engine, (), f"#{engine.name}" if is_read_by_another else ""))
     for name, count in Counter(name for model in models for name in model.names).items():
         if count > 1:
             raise StartupError(
@@ -89,14 +92,14 @@ def served_models(backend: Backend, aliases: Sequence[str]) -> tuple[ServedModel
     return tuple(models)
 
 
-def _served(engine: Engine, aliases: Sequence[str]) -> ServedModel:
+def _served(engine: Engine, aliases: Sequence[str], suffix: str) -> ServedModel:
     identity = engine.identity
-    name = model_name(identity)
+    name = model_name(identity) + suffix
     how = KINDS[engine.name].describe(engine.most_options)
     return ServedModel(
         engine=engine.name,
         name=name,
-        aliases=(identity.source, *aliases),
+        aliases=(identity.source + suffix, *aliases),
         description=f"{name} in {identity.dtype}: {how}",
         max_choices=engine.most_options,
     )

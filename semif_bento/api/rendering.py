@@ -91,6 +91,7 @@ def _answer(
         "prompt_sha256": scores.prompt_sha256,
         "prompt_version": engine.prompt_version(len(scores.option_ids)),
         "probability_status": engine.probability_status,
+        "engine": engine.name,
         "calibrated": _calibrated(scores, table, body.workload),
         "diagnostics": _diagnostics(scores, engine) if body.diagnostics else None,
     }

@@ -63,6 +63,7 @@ class DecisionResult(Wire):
     model: Model
     readout: str
     probability_status: str
+    engine: str
     calibrated: Calibrated | None = WHEN_ASKED
     diagnostics: Diagnostics | None = WHEN_ASKED
 
@@ -81,6 +82,7 @@ class SharedDecisionResult(Wire):
     model: SharedModel
     readout: str
     probability_status: str
+    engine: str
     calibrated: Calibrated | None = WHEN_ASKED
     diagnostics: Diagnostics | None = WHEN_ASKED
 
@@ -145,6 +147,15 @@ class WorkloadCalibration(Wire):
     provenance: Provenance | None = WHEN_ASKED
 
 
+class EngineHealth(Wire):
+    """One engine of the process: what its model reads, and the tables it has."""
+
+    prompt_version: str
+    most_options: int
+    workloads: list[str]
+    calibration: dict[str, WorkloadCalibration]
+
+
 class EngineServer(Wire):
     """A server of a remote engine: whether it is asked now, and what it was asked so far."""
 
@@ -173,7 +184,7 @@ class NliHealth(Wire):
 class Health(Wire):
     """Answer of GET /health; `vram_cap_gib` is 0 without a cap.
 
-    `model` and what belongs to it are the letter engine's, or the NLI engine's where it is alone.
+    `engine` is asked where a request names none; `model` and what belongs to it are that engine's.
     `servers` is there where a remote engine computes.
     """
 
@@ -197,6 +208,8 @@ class Health(Wire):
     dtype: str
     prompt_version: str
     version: str
+    engine: str
     engines: list[str]
+    by_engine: dict[str, EngineHealth]
     nli: NliHealth | None = WHEN_ASKED
     servers: list[EngineServer] | None = WHEN_ASKED

@@ -114,9 +114,10 @@ def _check_engine(value: Any) -> str:
 
 
 Engine = Annotated[
-    str,
+    str | None,
     BeforeValidator(_check_engine),
-    WithJsonSchema({"type": "string", "enum": list(KINDS), "default": "letters"}),
+    WithJsonSchema({"type": "string", "enum": list(KINDS)}),
+    Field(exclude_if=lambda value: value is None),
 ]
 
 
@@ -129,7 +130,7 @@ class DecideRequest(Wire):
     options: Options
     workload: OptionalText = None
     diagnostics: bool = False
-    engine: Engine = "letters"
+    engine: Engine = None
 
 
 class SharedRequest(Wire):
@@ -141,7 +142,7 @@ class SharedRequest(Wire):
     ]
     workload: OptionalText = None
     diagnostics: bool = False
-    engine: Engine = "letters"
+    engine: Engine = None
 
 
 class NoBody(Wire):

@@ -50,6 +50,7 @@ class Evidence:
     """
 
     option_ids: tuple[str, ...]
+    engine: str
     margin: float
     near_tie: bool
     prompt_sha256: str
@@ -150,6 +151,7 @@ def to_evidence(
     pairs = scores.pair_logits
     return Evidence(
         option_ids=scores.option_ids,
+        engine=engine.name,
         margin=margin(scores.probabilities),
         near_tie=is_near_tie(scores.option_logits, engine.identity.dtype),
         prompt_sha256=scores.prompt_sha256,

@@ -51,7 +51,9 @@ def open_backend(settings: Settings, kinds: Iterable[EngineKind] | None = None) 
     with _refusing_what_does_not_fit():
         for module in modules.values():
             module.load_weights(opening)
-        return Backend({name: module.open_engine(opening) for name, module in modules.items()})
+        engines = {name: module.open_engine(opening) for name, module in modules.items()}
+    default = settings.default_engine
+    return Backend(engines, default if default in engines else None)
 
 
 def open_model(settings: Settings) -> OpenedModel:

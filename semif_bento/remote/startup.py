@@ -40,6 +40,7 @@ def open_backend(settings: Settings) -> Backend:
     try:
         backend = Backend(
             {name: module.open_engine(opening) for name, module in modules.items()},
+            settings.default_engine,
             slots=settings.backend_concurrency * len(opening.status().servers),
             close=opening.close,
         )

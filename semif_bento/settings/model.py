@@ -51,8 +51,15 @@ class Settings:
         str,
         DEFAULT_MODEL,
         "hub id, directory, `.gguf` file, `package:<distribution>/<file>` or `none`",
-        "Where the weights come from. Nothing is downloaded at run time. `none` leaves the letter "
-        "engine out.",
+        "Where the weights come from. Nothing is downloaded at run time. `none` leaves out the "
+        "engines that read a causal model.",
+    )
+    engine: Literal["letters", "nli", "likelihood"] | None = _setting(
+        one_of("letters", "nli", "likelihood"),
+        None,
+        "`letters`, `nli` or `likelihood`",
+        "Engine that answers where a request names none. Defaults to `letters`, or to `nli` where "
+        "SEMIF_MODEL is `none`.",
     )
     revision: str | None = _setting(
         str,
@@ -136,8 +143,11 @@ class Settings:
         "Most pairs that a request makes for the NLI engine.",
     )
     calibration: Path | None = _setting(file, None, "path", "JSON file `{workload: temperature}`.")
+    likelihood_calibration: Path | None = _setting(
+        file, None, "path", "The same for the likelihood engine; tables are never mixed."
+    )
     nli_calibration: Path | None = _setting(
-        file, None, "path", "The same for the NLI engine; the two are never mixed."
+        file, None, "path", "The same for the NLI engine; tables are never mixed."
     )
     cache_dir: Path = _setting(
         Path, Path("~/.cache/semif-bento"), "path", "Where converted GGUF weights are kept."
@@ -221,13 +231,18 @@ class Settings:
         return "/".join(filter(None, (self.nli_model, self.nli_subfolder)))
 
     @property
+    def default_engine(self) -> str:
+        """The engine that answers where a request names none."""
+        return self.engine or ("letters" if self.has_causal_model else "nli")
+
+    @property
     def is_remote(self) -> bool:
         """Whether servers compute, not this process."""
         return self.backend != "torch"
 
     @property
     def has_causal_model(self) -> bool:
-        """Whether a causal model is wanted, which letters are read from."""
+        """Whether a causal model is wanted, which letters and likelihoods are read from."""
         return self.model != NO_MODEL
 
     def _check_nli(self) -> None:
@@ -239,8 +254,13 @@ class Settings:
                     raise StartupError(f"SEMIF_{name.upper()} is set, SEMIF_NLI_MODEL is not.")
         else:
             _require_pin("SEMIF_NLI_MODEL", self.nli_model, self.nli_revision)
-        if self.calibration and not self.has_causal_model:
-            raise StartupError("SEMIF_CALIBRATION is the letter engine's, and there is none.")
+        for name in ("calibration", "likelihood_calibration"):
+            if getattr(self, name) and not self.has_causal_model:
+                raise StartupError(f"SEMIF_{name.upper()} is set, and SEMIF_MODEL is none.")
+        if self.default_engine == "nli" and self.nli_model is None:
+            raise StartupError("SEMIF_ENGINE=nli needs SEMIF_NLI_MODEL.")
+        if self.default_engine != "nli" and not self.has_causal_model:
+            raise StartupError(f"SEMIF_ENGINE={self.engine} needs SEMIF_MODEL.")
 
 
 def variable(setting: "Field[Any]") -> str:

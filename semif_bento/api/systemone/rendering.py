@@ -70,6 +70,7 @@ def _told(evidence: Evidence | None) -> dict[str, Any]:
         "near_tie": evidence.near_tie,
         "prompt_sha256": evidence.prompt_sha256,
         "prompt_version": evidence.prompt_version,
+        "engine": evidence.engine,
         "letter_mass": evidence.letter_mass,
         "support": evidence.support,
         "pair_logits": evidence.pair_logits,

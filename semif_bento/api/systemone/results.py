@@ -32,6 +32,7 @@ class Evidence(Wire):
     near_tie: bool | None = WHEN_ASKED
     prompt_sha256: str | None = WHEN_ASKED
     prompt_version: str | None = WHEN_ASKED
+    engine: str | None = WHEN_ASKED
     letter_mass: Share | None = WHEN_ASKED
     support: Share | None = WHEN_ASKED
     pair_logits: dict[str, list[float]] | None = WHEN_ASKED
