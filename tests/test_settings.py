@@ -171,7 +171,7 @@ def test_none_leaves_the_letter_engine_out_and_needs_no_revision(tmp_path):
     table = tmp_path / "table"
     table.touch()
     message = refusal(SEMIF_MODEL="none", SEMIF_CALIBRATION=str(table), **nli)
-    assert message == "SEMIF_CALIBRATION is the letter engine's, and there is none."
+    assert message == "SEMIF_CALIBRATION is set, and SEMIF_MODEL is none."
 
 
 def test_the_table_has_a_row_for_every_setting():
