@@ -1,7 +1,8 @@
 """What all tests share: one thread a process, and models that are loaded once a session."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 # Before torch is imported, here and in servers that tests start: several processes on few cores,
 # and waiting OpenMP threads that spin make each other many times slower.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from live import Gate
     from models.loaded import LoadedModel
     from transformers import PreTrainedTokenizerFast
 
@@ -52,3 +54,13 @@ def assemble() -> "Callable[..., TorchScorer]":
     from models import scorers
 
     return scorers.assemble
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> "Iterator[Gate]":
+    """What a call of a scripted engine waits for; open at the end, so that none waits on."""
+    from live import Gate
+
+    made = Gate(tmp_path)
+    yield made
+    made.open()

@@ -174,6 +174,13 @@ def test_none_leaves_the_letter_engine_out_and_needs_no_revision(tmp_path):
     assert message == "SEMIF_CALIBRATION is set, and SEMIF_MODEL is none."
 
 
+def test_a_revision_without_a_letter_engine_is_refused_with_both_names():
+    nli = {"SEMIF_NLI_MODEL": "checkpoint", "SEMIF_NLI_REVISION": "r1"}
+    assert read(SEMIF_MODEL="none", SEMIF_REVISION="", **nli).revision is None
+    message = refusal(SEMIF_MODEL="none", SEMIF_REVISION=REVISION, **nli)
+    assert message == "SEMIF_REVISION pins SEMIF_MODEL, which is none: unset one of them."
+
+
 def test_the_table_has_a_row_for_every_setting():
     table = settings_table()
     assert [variable(field) in table for field in fields(Settings)] == [True] * len(

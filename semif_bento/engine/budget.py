@@ -5,6 +5,8 @@ Knows nothing of the memory that is free at a moment: the same request always sp
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from semif_bento.engine.cost import CostModel
 from semif_bento.errors import StartupError
 
@@ -60,13 +62,17 @@ class BranchBudget:
             groups. It depends on the arguments alone.
         """
         available = self.budget_bytes - self.cost.state_bytes(prefix_tokens) - held_bytes
+        order = sorted(range(len(lengths)), key=lengths.__getitem__)
         groups: list[list[int]] = []
-        for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
-            grown = [*(groups[-1] if groups else []), index]
-            if groups and self._fits([lengths[i] for i in grown], prefix_tokens, available):
-                groups[-1] = grown
-            else:
-                groups.append([index])
+        start, ahead = 0, len(order)
+        while start < len(order):
+            sizes = [lengths[index] for index in order[start : start + ahead]]
+            count = self._most(sizes, prefix_tokens, available)
+            if count == ahead and start + ahead < len(order):
+                ahead *= 2  # there may be more than were looked at
+                continue
+            groups.append(order[start : start + count])
+            start, ahead = start + count, 2 * count  # to look at all each time is quadratic
         return groups
 
     def holds(self, length: int, prefix_tokens: int, held_bytes: int) -> bool:
@@ -74,9 +80,11 @@ class BranchBudget:
         needed = self.cost.group_bytes([length], prefix_tokens)
         return needed + self.cost.state_bytes(prefix_tokens) + held_bytes <= self.budget_bytes
 
-    def _fits(self, lengths: Sequence[int], prefix_tokens: int, available: int) -> bool:
-        if self.max_branches is not None and len(lengths) > self.max_branches:
-            return False
-        if self.cost.is_padded and lengths[-1] > lengths[0] * WIDEST_TO_NARROWEST:
-            return False
-        return self.cost.group_bytes(lengths, prefix_tokens) <= available
+    def _most(self, lengths: Sequence[int], prefix_tokens: int, available: int) -> int:
+        """Return how many of the first branches run together, 1 at least; lengths ascend."""
+        fits = self.cost.growing_bytes(lengths, prefix_tokens) <= available
+        if self.cost.is_padded:
+            fits &= np.array(lengths) <= lengths[0] * WIDEST_TO_NARROWEST
+        # The first that does not fit ends the group, even where one more would fit again.
+        most = int(fits[1:].argmin()) + 1 if not fits[1:].all() else len(lengths)
+        return most if self.max_branches is None else min(most, max(1, self.max_branches))

@@ -4,7 +4,6 @@ Knows nothing of budgets or of the memory that is free at a moment. The cost is 
 figures of the group's shape; its factors come from following what the loaded model allocates.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semif_bento.engine.backbone import Backbone
-from semif_bento.engine.layout import padded_width
 from semif_bento.engine.meter import PeakMeter
 from semif_bento.engine.prefix import KeyValues, PrefixState
+from semif_bento.engine.shape import GroupShapes
 
-RECURRENT_CHUNK = 64
-"""The gated delta rule pads a branch to whole chunks of this many tokens."""
 PROBE_PREFIX_TOKENS = 64
 PROBE_GROUPS = ([64], [256], [64] * 4, [65] * 4, [20, 40, 70, 100, 130])
 """Suffix lengths of the groups that the cost is measured on."""
@@ -31,43 +28,6 @@ LAYERS, MIXING = "layers", "mixing"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupShape:
-    """What the cost of a group of branches depends on.
-
-    `tokens` counts what passes the layers, padding included where a group is padded. The next two
-    tell of what is mixed at once (the whole group where it is padded, else its heaviest run):
-    `mixed_tokens` in whole recurrent chunks, and `mixed_branches`. The last three are 0 where
-    prefixes are read in place: `joined_tokens`, prefix and suffix of every branch;
-    `masked_pairs`, suffix token × joined token of every branch; `mask_bytes`, one mask for all.
-    """
-
-    tokens: int
-    mixed_tokens: int
-    mixed_branches: int
-    joined_tokens: int = 0
-    masked_pairs: int = 0
-    mask_bytes: int = 0
-
-    @classmethod
-    def of(cls, lengths: Sequence[int], prefix_tokens: int = 0, *, is_padded: bool) -> "GroupShape":
-        """Return the shape of a group of branches with these suffix lengths."""
-        if is_padded:
-            count, width = len(lengths), max(lengths)
-            joined = prefix_tokens + width
-            return cls(
-                tokens=count * width,
-                mixed_tokens=count * _whole_chunks(width),
-                mixed_branches=count,
-                joined_tokens=count * joined,
-                masked_pairs=count * width * joined,
-                mask_bytes=width * joined,
-            )
-        runs = Counter(padded_width(length) for length in lengths)
-        mixed, branches = max((_whole_chunks(w) * count, count) for w, count in runs.items())
-        return cls(sum(lengths), mixed, branches)
-
-
-@dataclass(frozen=True, slots=True)
 class PhaseCost:
     """Bytes of one phase of a forward: fixed, and a factor for each figure of a shape."""
 
@@ -78,15 +38,15 @@ class PhaseCost:
     joined_token_bytes: float = 0.0
     masked_pair_bytes: float = 0.0
 
-    def of(self, shape: GroupShape) -> float:
-        """Return the bytes this phase takes for a group."""
+    def of(self, shapes: GroupShapes) -> NDArray[np.float64]:
+        """Return the bytes this phase takes for a growing group, (B,)."""
         return (
             self.fixed_bytes
-            + shape.tokens * self.token_bytes
-            + shape.mixed_tokens * self.mixed_token_bytes
-            + shape.mixed_branches * self.mixed_branch_bytes
-            + shape.joined_tokens * self.joined_token_bytes
-            + shape.masked_pairs * self.masked_pair_bytes
+            + shapes.tokens * self.token_bytes
+            + shapes.mixed_tokens * self.mixed_token_bytes
+            + shapes.mixed_branches * self.mixed_branch_bytes
+            + shapes.joined_tokens * self.joined_token_bytes
+            + shapes.masked_pairs * self.masked_pair_bytes
         )
 
 
@@ -108,9 +68,13 @@ class CostModel:
 
     def group_bytes(self, lengths: Sequence[int], prefix_tokens: int) -> int:
         """Return the bytes that running branches of these lengths takes beside their state."""
-        shape = GroupShape.of(lengths, prefix_tokens, is_padded=self.is_padded)
-        phases = (self.layers, self.mixing, self.joining)
-        return int(max(phase.of(shape) for phase in phases)) + shape.mask_bytes
+        return int(self.growing_bytes(sorted(lengths), prefix_tokens)[-1])
+
+    def growing_bytes(self, lengths: Sequence[int], prefix_tokens: int) -> NDArray[np.int64]:
+        """Return what the first branch takes, the first two, and so on; lengths ascend."""
+        shapes = GroupShapes.of(lengths, prefix_tokens, is_padded=self.is_padded)
+        phases = [phase.of(shapes) for phase in (self.layers, self.mixing, self.joining)]
+        return np.maximum.reduce(phases).astype(np.int64) + shapes.mask_bytes
 
     def state_bytes(self, prefix_tokens: int) -> int:
         """Return the bytes a prefilled state holds."""
@@ -130,7 +94,7 @@ def measure_cost(backbone: Backbone) -> CostModel:
     prefix = backbone.prefill([0] * PROBE_PREFIX_TOKENS)
     is_padded = backbone.branch_attention == "views"
     probes = [(lengths, prefix.length) for lengths in PROBE_GROUPS]
-    shapes = [GroupShape.of(*probe, is_padded=is_padded) for probe in probes]
+    shapes = [GroupShapes.of(*probe, is_padded=is_padded) for probe in probes]
     meters = [_follow(backbone, prefix, lengths) for lengths, _ in probes]
     mixing = [meter.phase_peaks.get(MIXING, 0) for meter in meters]
     state_token_bytes = _state_token_bytes(prefix)
@@ -149,7 +113,7 @@ def _joining(backbone: Backbone, prefix: PrefixState) -> PhaseCost:
     places = getattr(backbone.config, "max_position_embeddings", None) or JOINING_PREFIX_TOKENS
     longest = min(JOINING_PREFIX_TOKENS, places // 2)
     probes = [(lengths, longest // share) for lengths, share in JOINING_PROBES]
-    shapes = [GroupShape.of(*probe, is_padded=True) for probe in probes]
+    shapes = [GroupShapes.of(*probe, is_padded=True) for probe in probes]
     peaks = [
         _follow(backbone, lengthened(prefix, tokens), lengths).phase_peaks[LAYERS]
         for lengths, tokens in probes
@@ -194,14 +158,10 @@ def _follow(backbone: Backbone, prefix: PrefixState, lengths: Sequence[int]) -> 
     return meter
 
 
-def _whole_chunks(tokens: int) -> int:
-    return -(-tokens // RECURRENT_CHUNK) * RECURRENT_CHUNK
-
-
-def _fit(shapes: Sequence[GroupShape], peaks: Sequence[int], columns: Sequence[int]) -> PhaseCost:
+def _fit(shapes: Sequence[GroupShapes], peaks: Sequence[int], columns: Sequence[int]) -> PhaseCost:
     """Fit a phase's factors by least squares, none below 0, and no probe underestimated."""
     table = np.array([_figures(shape) for shape in shapes], dtype=float)
-    beside = [shape.mask_bytes for shape in shapes]
+    beside = [int(shape.mask_bytes[-1]) for shape in shapes]
     target = np.array([peak - mask for peak, mask in zip(peaks, beside, strict=True)], dtype=float)
     used, factors = list(columns), np.zeros(table.shape[1])
     while used:
@@ -214,12 +174,13 @@ def _fit(shapes: Sequence[GroupShape], peaks: Sequence[int], columns: Sequence[i
     return PhaseCost(*(float(factor) * shortfall for factor in factors))
 
 
-def _figures(shape: GroupShape) -> tuple[int, ...]:
-    """Return what the factors of `PhaseCost` are multiplied with, in its order."""
-    return (
-        *(1, shape.tokens, shape.mixed_tokens, shape.mixed_branches),
-        *(shape.joined_tokens, shape.masked_pairs),
+def _figures(shapes: GroupShapes) -> tuple[int, ...]:
+    """Return what the factors of `PhaseCost` are multiplied with for all branches, in its order."""
+    figures = (
+        *(shapes.tokens, shapes.mixed_tokens, shapes.mixed_branches),
+        *(shapes.joined_tokens, shapes.masked_pairs),
     )
+    return 1, *(int(figure[-1]) for figure in figures)
 
 
 def _state_token_bytes(prefix: PrefixState) -> int:

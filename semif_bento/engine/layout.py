@@ -10,9 +10,14 @@ convolution, the recurrent state) works on runs: neighbours of similar length, r
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+W = TypeVar("W", int, NDArray[np.int64])
 
 RUN_STEP = 32
 """Lengths within one run differ by less than this; the recurrent kernel pads to 64 anyway."""
@@ -77,8 +82,8 @@ class BranchLayout:
         return cls((within + prefix_length).to(device), runs, ends.to(device), padded)
 
 
-def padded_width(length: int) -> int:
-    """Return the width class of a suffix length: the next multiple of RUN_STEP."""
+def padded_width(length: W) -> W:
+    """Return the width class of a suffix length, or of many: the next multiple of RUN_STEP."""
     return -(-length // RUN_STEP) * RUN_STEP
 
 

@@ -289,6 +289,8 @@ def _parse(setting: "Field[Any]", name: str, text: str) -> Any:
 def _revision(found: Mapping[str, Any]) -> str | None:
     model, revision = found.get("model", DEFAULT_MODEL), found.get("revision")
     if model == NO_MODEL:
+        if revision is not None:
+            raise StartupError("SEMIF_REVISION pins SEMIF_MODEL, which is none: unset one of them.")
         return None
     if model == DEFAULT_MODEL and revision is None:
         return DEFAULT_REVISION

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 from commands import COMMAND, LOCAL_ENV, environment, run
+from ports import free_port
 
 from semif_bento.cli.environment import Environment, read_environment
 from semif_bento.cli.sample import DECISION
 from semif_bento.cli.serve import curl_line
-from semif_bento.cli.server import free_port, reachable
+from semif_bento.cli.server import reachable
 
 TOKEN = "a-token-of-the-operator-with-40-letters-"
 

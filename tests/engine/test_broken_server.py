@@ -1,7 +1,6 @@
 """A real server on a broken model ends by itself, with one clear line."""
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 from models.byte_qwen import build_byte_qwen
 from models.loaded import save
+from ports import free_port
 from safetensors.torch import load_file, save_file
 
 ROOT = Path(__file__).parents[2]
@@ -24,9 +24,6 @@ def _with_a_nan(weights):
 
 
 def _serve(model, home):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SEMIF_", "BENTOML_"))}
     given = {
         "SEMIF_API_TOKEN": "t" * 40,
@@ -38,7 +35,7 @@ def _serve(model, home):
     }
     command = [sys.executable, "-m", "bentoml", "serve", "service:SemIf", "--host", "127.0.0.1"]
     return subprocess.run(
-        [*command, "--port", str(port)],
+        [*command, "--port", str(free_port())],
         cwd=ROOT,
         env=kept | given,
         stdout=subprocess.PIPE,

@@ -1,18 +1,22 @@
 """Groups fit a budget that is fixed at start, and what a group is said to take is what it takes."""
 
 import copy
+import dataclasses
 import random
+from collections import Counter
 
 import pytest
 import torch
 import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from models.faults import narrow
 from models.rows import generate, request_of
 from models.small import load_small_scorer
 
 from semif_bento.decisions import Decision, Option, ScoreRequest
 from semif_bento.engine.backbone import Backbone
-from semif_bento.engine.budget import BranchBudget
+from semif_bento.engine.budget import WIDEST_TO_NARROWEST, BranchBudget
 from semif_bento.engine.cost import CostModel, PhaseCost, lengthened, measure_cost
 from semif_bento.engine.meter import PeakMeter
 from semif_bento.errors import StartupError
@@ -155,6 +159,57 @@ def test_more_budget_never_makes_more_groups_and_more_branches_never_fewer(cost)
     budget = BranchBudget(cost, least, 400)
     counts = [len(budget.groups(lengths[:count], 500)) for count in range(1, 51)]
     assert counts == sorted(counts)
+
+
+def plain_bytes(cost, lengths, prefix):
+    """What a group takes, computed for this group alone."""
+    if cost.is_padded:
+        count, width, joined = len(lengths), max(lengths), prefix + max(lengths)
+        figures = (count * width, count * -(-width // 64) * 64, count)
+        figures += (count * joined, count * width * joined)
+        beside = width * joined
+    else:
+        runs = Counter(-(-length // 32) * 32 for length in lengths)
+        heaviest = max((-(-w // 64) * 64 * count, count) for w, count in runs.items())
+        figures, beside = (sum(lengths), *heaviest, 0, 0), 0
+    phases = (cost.layers, cost.mixing, cost.joining)
+    factors = [dataclasses.astuple(phase) for phase in phases]
+    taken = [sum(f * x for f, x in zip(row, (1, *figures), strict=True)) for row in factors]
+    return int(max(taken)) + beside
+
+
+def plain_groups(budget, lengths, prefix):
+    """What `groups` says in its docstring, branch by branch."""
+    groups = []
+    for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
+        group = [lengths[i] for i in groups[-1]] + [lengths[index]] if groups else []
+        if (
+            groups
+            and len(group) <= (budget.max_branches or len(group))
+            and not (budget.cost.is_padded and group[-1] > group[0] * WIDEST_TO_NARROWEST)
+            and plain_bytes(budget.cost, group, prefix) + budget.cost.state_bytes(prefix)
+            <= budget.budget_bytes
+        ):
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
+# Few branches of a wide run cost less than many of a narrow one: a growing group may get cheaper.
+MIXED = CostModel(PhaseCost(9, 0.7), PhaseCost(3, 0.3, 0.9, 5e4), PhaseCost(), False, 500, 4)
+
+
+@pytest.mark.parametrize("cost", [FLAT, JOINED, MIXED], ids=["flat", "joined", "mixed"])
+@settings(deadline=None, database=None)
+@given(st.data())
+def test_groups_are_the_plain_algorithm_s(cost, data):
+    lengths = data.draw(st.lists(st.integers(1, 400), max_size=40))
+    prefix = data.draw(st.integers(1, 3000))
+    most_bytes = cost.largest_bytes(400) + data.draw(st.integers(0, 2_000_000))
+    most_branches = data.draw(st.none() | st.integers(1, 9))
+    budget = BranchBudget(cost, most_bytes, 400, most_branches)
+    assert budget.groups(lengths, prefix) == plain_groups(budget, lengths, prefix)
 
 
 def test_a_group_holds_no_more_branches_than_allowed():

@@ -93,9 +93,7 @@ def test_a_converted_file_is_not_converted_again(file, cache, monkeypatch):
 def test_smollm2_reloads_without_converting(smollm2, monkeypatch):
     smollm2("float32")
     monkeypatch.setattr(gguf, "_convert", None)
-    started_s = time.monotonic()
     smollm2.__wrapped__("float32")
-    assert time.monotonic() - started_s < 15  # converting takes longer; loading well under 1 s
 
 
 def test_another_dtype_and_another_file_have_copies_of_their_own(file, cache, tmp_path):

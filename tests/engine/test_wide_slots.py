@@ -174,4 +174,8 @@ def test_many_decisions_run_in_passes_of_the_most_a_request_may_have(assemble, t
     outcome = scorer.shared(ScoreRequest(STATE, decisions))
     assert outcome.timing.branch_groups == 3
     assert [scores.decision_id for scores in outcome.scores] == [f"d{n}" for n in range(9)]
-    assert len({scores.option_logits for scores in outcome.scores}) == 1
+    first, *others = (scores.option_logits for scores in outcome.scores)
+    for logits in others:  # a pass of another size may round otherwise
+        assert logits == pytest.approx(first, abs=1e-5)
+    again = scorer.shared(ScoreRequest(STATE, decisions))
+    assert again.scores == outcome.scores  # but the same request gives the same bits

@@ -35,11 +35,12 @@ def refused(server: Server) -> str:
 
 def test_another_revision_ends_the_start_before_a_model_is_loaded(launch, tmp_path):
     table = write(tmp_path / "t", w=entry(model_source="scripted", model_revision="r2"))
-    # A load this slow would not end in time.
-    server = launch(SEMIF_REVISION="load:600", SEMIF_CALIBRATION=str(table))
+    never = tmp_path / "never"
+    server = launch(SEMIF_REVISION=f"until:{never}", SEMIF_CALIBRATION=str(table))
     line = refused(server)
-    assert "'w' was fitted for scripted at r2, not for scripted at load:600." in line
+    assert f"'w' was fitted for scripted at r2, not for scripted at until:{never}." in line
     assert server.log() == f"{line}\n"
+    assert not Path(f"{never}.waits").exists()  # nothing began to load
 
 
 def test_a_model_that_tells_its_revision_only_when_loaded_ends_the_start_then(launch, tmp_path):

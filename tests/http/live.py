@@ -1,5 +1,6 @@
 """Real server processes on loopback, each with a BENTOML_HOME of its own."""
 
+import json
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ from typing import Any
 
 import httpx
 import psutil
+from ports import free_port
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "t" * 40
@@ -33,10 +35,8 @@ class Server:
     def __init__(
         self, home: Path, service: str = "tests.servers.scripted:SemIf", **environ: str
     ) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
         self.log_path = home / "server.log"
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("SEMIF_", "BENTOML_"))}
         given = {
@@ -53,27 +53,30 @@ class Server:
         command = [bentoml, "serve", service, "--host", "127.0.0.1"]
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                [*command, "--port", str(port)], cwd=ROOT, env={**kept, **given}, stdout=log,
+                [*command, "--port", str(self.port)], cwd=ROOT, env={**kept, **given}, stdout=log,
                 stderr=subprocess.STDOUT,
             )  # fmt: skip
 
     def wait_until_ready(self, limit_s: float = 180) -> "Server":
         ends_s = time.monotonic() + limit_s
         while time.monotonic() < ends_s and self.process.poll() is None:
-            try:
-                if httpx.get(f"{self.url}/readyz", timeout=1).status_code == 200:
-                    return self
-            except httpx.HTTPError:
-                pass
+            if self.is_ready():
+                return self
             time.sleep(0.1)
         raise AssertionError(self.log())
+
+    def is_ready(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/readyz", timeout=2).status_code == 200
+        except httpx.HTTPError:
+            return False
 
     def log(self) -> str:
         return self.log_path.read_text()
 
     def log_line(self, holding: str) -> str:
         """The log line that holds a text, as soon as it is written: just after the answer is."""
-        ends_s = time.monotonic() + 5
+        ends_s = time.monotonic() + 20
         while time.monotonic() < ends_s:
             for line in self.log().splitlines():
                 if holding in line:
@@ -89,7 +92,7 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(30)
+            return self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -124,6 +127,37 @@ class Client:
         return sum(float(line.split()[-1]) for line in lines if line.startswith(start))
 
 
+class Gate:
+    """A file that scripted engines wait for: a call is known to run, and ends when a test says."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "gate"
+
+    @property
+    def state(self) -> dict[str, str]:
+        """The state of a decision that lasts until the gate is open."""
+        return {"until": str(self._path)}
+
+    @property
+    def premise(self) -> str:
+        """The same of a pair."""
+        return f"until {self._path} "
+
+    def open(self) -> None:
+        self._path.touch()
+
+    def wait_for_who_waits(self) -> None:
+        """Return when a call runs and waits for the gate."""
+        wait_until(Path(f"{self._path}.waits").exists)
+
+
+def wait_until(holds: Callable[[], object], limit_s: float = 30) -> None:
+    ends_s = time.monotonic() + limit_s
+    while not holds():
+        assert time.monotonic() < ends_s, "it never held"
+        time.sleep(0.02)
+
+
 def error_of(response: httpx.Response) -> tuple[int, str]:
     """Status and code of an error response, whose shape is checked on the way."""
     body = response.json()
@@ -134,19 +168,37 @@ def error_of(response: httpx.Response) -> tuple[int, str]:
     return response.status_code, body["error"]["code"]
 
 
-def raw(server: Server, body: bytes, declared_bytes: int, hang_up: bool = False) -> bytes:
-    """Send a POST /decide byte by byte as told; return the whole answer, none after hanging up."""
-    port = int(server.url.rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+def raw(server: Server, body: bytes, declared_bytes: int) -> bytes:
+    """Send a POST /decide byte by byte as told; return the whole answer."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         head = (
             "POST /decide HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
             f"Authorization: Bearer {TOKEN}\r\nContent-Length: {declared_bytes}\r\n\r\n"
         )
         connection.sendall(head.encode() + body)
-        if hang_up:
-            time.sleep(0.2)  # until the request has been taken
-            return b""
         return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def send_and_leave(
+    server: Server,
+    path: str,
+    body: dict[str, Any],
+    request_id: str,
+    when: Callable[[], object] | None = None,
+) -> None:
+    """Send a request, hang up when told, or once it was taken; return when that is logged."""
+    content = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Request-Id: {request_id}\r\n"
+        f"Authorization: Bearer {TOKEN}\r\nContent-Length: {len(content)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(head.encode() + content)
+        if when is None:  # one that comes later is answered
+            httpx.get(f"{server.url}/health").raise_for_status()
+        else:
+            when()
+    assert "status=499 code=client_closed" in server.log_line(f"request_id={request_id} ")
 
 
 def together(*calls: Callable[[], Any], gap_s: float = 0.15) -> list[Any]:

@@ -1,11 +1,12 @@
 """How a server starts, refuses to start, and stops."""
 
 import signal
-import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
-from live import BEARER, ROW, together
+from live import BEARER, ROW, wait_until
 
 
 @pytest.mark.parametrize(
@@ -45,10 +46,13 @@ def test_a_scorer_that_crashes_while_loading_ends_the_server_and_is_named(launch
     assert "RuntimeError: a driver's own words" in server.log()
 
 
-def test_readyz_is_not_ready_before_the_scorer_is_loaded(launch):
-    started_s = time.monotonic()
-    launch(SEMIF_REVISION="load:4").wait_until_ready()
-    assert time.monotonic() - started_s >= 4
+def test_readyz_is_not_ready_before_the_scorer_is_loaded(launch, tmp_path):
+    loaded = tmp_path / "loaded"
+    server = launch(SEMIF_REVISION=f"until:{loaded}")
+    wait_until(Path(f"{loaded}.waits").exists, limit_s=60)
+    assert not server.is_ready()
+    loaded.touch()
+    server.wait_until_ready()
 
 
 def test_a_killed_worker_ends_the_server(launch):
@@ -57,13 +61,18 @@ def test_a_killed_worker_ends_the_server(launch):
     assert server.process.wait(40) == 1
 
 
-def test_sigterm_lets_the_running_call_finish_and_exits_0(launch):
+def test_sigterm_lets_the_running_call_finish_and_exits_0(launch, gate):
     server = launch().wait_until_ready()
 
     def ask() -> httpx.Response:
-        body = {**ROW, "state": {"sleep": 2}}
-        return httpx.post(f"{server.url}/decide", json=body, headers=BEARER, timeout=30)
+        body = {**ROW, "state": gate.state}
+        return httpx.post(f"{server.url}/decide", json=body, headers=BEARER, timeout=60)
 
-    answer, _ = together(ask, lambda: server.process.send_signal(signal.SIGTERM), gap_s=0.5)
-    assert answer.status_code == 200
-    assert server.process.wait(30) == 0
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(ask)
+        gate.wait_for_who_waits()
+        server.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: not server.is_ready(), limit_s=30)  # it has been told
+        gate.open()
+        assert answer.result().status_code == 200
+    assert server.process.wait(60) == 0

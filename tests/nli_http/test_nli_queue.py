@@ -1,20 +1,12 @@
 """One slot for both engines, and callers who leave, seen from outside a real server."""
 
 import json
-import socket
-import time
 from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import pytest
-from live import TOKEN, Client, error_of, together
+from live import Client, error_of, send_and_leave, together, wait_until
 from nli_bodies import MODEL, PAIR, ROW
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    ends_s = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < ends_s
-        time.sleep(0.02)
 
 
 @pytest.fixture(autouse=True)
@@ -37,53 +29,56 @@ def judge(client: Client, seconds: float) -> Callable:
     return lambda: client.post("/decide", json={**ROW, "state": {"sleep": seconds}})
 
 
-def send_and_leave(client: Client, path: str, body: dict, request_id: str, after_s: float) -> None:
-    """Send a request and hang up before its answer."""
-    content = json.dumps(body).encode()
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Request-Id: {request_id}\r\n"
-        f"Authorization: Bearer {TOKEN}\r\nContent-Length: {len(content)}\r\n\r\n"
-    )
-    port = int(client.server.url.rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
-        connection.sendall(head.encode() + content)
-        time.sleep(after_s)
+def gated(client: Client, gate) -> list[Callable]:
+    """A call of each kind that lasts until the gate is open."""
+    pairs = [{**PAIR, "premise": gate.premise}]
+    return [
+        lambda: client.post("/classify", json={"pairs": pairs}),
+        lambda: client.decide(state=gate.state),
+        lambda: client.post("/decide", json={**ROW, "state": gate.state}),
+    ]
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(8) as threads:
+        yield threads
 
 
 def test_calls_of_both_engines_take_turns_in_one_slot(client):
     before = client.counts()
-    started_s = time.monotonic()
     answers = together(classify(client, 0.5), client.sleep(0.5), judge(client, 0.1), gap_s=0)
     assert [answer.status_code for answer in answers] == [200] * 3
-    assert time.monotonic() - started_s >= 1.3  # a decision of three options sleeps three times
     after = client.counts()
     assert after["calls"] == before["calls"] + 3
     assert after["overlaps"] == 0
 
 
-def test_health_answers_while_a_classification_runs(client):
-    def ask() -> float:
-        started_s = time.monotonic()
-        assert client.get("/health").status_code == 200
-        return time.monotonic() - started_s
+def test_health_answers_while_a_classification_runs(client, gate, pool):
+    classification, *_ = gated(client, gate)
+    running = pool.submit(classification)
+    gate.wait_for_who_waits()
+    told = client.counts()  # asks /health
+    assert told["calls"] == told["ended"] + 1
+    gate.open()
+    assert running.result().status_code == 200
 
-    running, *tries = together(classify(client, 1.5), ask, ask, ask)
-    assert running.status_code == 200
-    assert min(tries) < 0.1
 
-
-def test_a_full_queue_is_429_for_either_engine(client):
+def test_a_full_queue_is_429_for_either_engine(client, gate, pool):
+    """One call runs and two wait, whichever; of six calls three are refused."""
     before = client.counts()["calls"]
-    *taken, refused, also = together(
-        classify(client, 1.5),
-        client.sleep(0),
-        classify(client, 0),
-        classify(client, 0),
-        judge(client, 0),
-    )
-    assert [answer.status_code for answer in taken] == [200] * 3
-    assert error_of(refused) == error_of(also) == (429, "overloaded")
-    assert refused.headers["retry-after"].isdecimal()
+    waiting = [pool.submit(call) for call in gated(client, gate)]
+    gate.wait_for_who_waits()
+    waiting += [pool.submit(call) for call in gated(client, gate)]
+    refused = set()
+    while len(refused) < 3:
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        refused |= done
+    gate.open()
+    for call in refused:
+        assert error_of(call.result()) == (429, "overloaded")
+        assert call.result().headers["retry-after"].isdecimal()
+    assert [call.result().status_code for call in waiting] == [200] * 3
     assert client.counts()["calls"] == before + 3
 
 
@@ -106,8 +101,11 @@ def test_a_full_queue_is_429_for_either_engine(client):
 def test_a_client_that_leaves_is_499_and_the_classifier_is_told(client, path, body):
     before = client.counts()
     request_id = f"leaves{path.replace('/', '-')}-{len(json.dumps(body))}"
-    send_and_leave(client, path, body, request_id, after_s=0.3)
-    assert "status=499 code=client_closed" in client.server.log_line(f"request_id={request_id} ")
+
+    def runs() -> None:
+        wait_until(lambda: client.counts()["calls"] == before["calls"] + 1)
+
+    send_and_leave(client.server, path, body, request_id, when=runs)
     wait_until(lambda: client.counts()["ended"] == before["ended"] + 1)  # not 30 s later
     assert client.counts()["left"] == before["left"] + 1
     assert f'code="client_closed",route="{path}"' in client.get("/metrics").text
@@ -124,14 +122,13 @@ def test_a_caller_who_times_out_is_504_and_the_classifier_is_told(client):
     assert after["overlaps"] == 0
 
 
-def test_a_classification_whose_client_left_the_queue_never_runs(client):
+def test_a_classification_whose_client_left_the_queue_never_runs(client, gate, pool):
     before = client.counts()
-
-    def leave() -> None:
-        send_and_leave(client, "/classify", {"pairs": [PAIR]}, "left-the-queue", 0.3)
-
-    running, _ = together(classify(client, 1.2), leave)
-    assert running.status_code == 200
-    assert "status=499" in client.server.log_line("request_id=left-the-queue ")
+    classification, *_ = gated(client, gate)
+    running = pool.submit(classification)
+    gate.wait_for_who_waits()
+    send_and_leave(client.server, "/classify", {"pairs": [PAIR]}, "left-the-queue")
+    gate.open()
+    assert running.result().status_code == 200
     after = client.counts()
     assert (after["calls"], after["left"]) == (before["calls"] + 1, before["left"])

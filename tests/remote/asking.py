@@ -35,7 +35,7 @@ def servers(backend: Backend) -> tuple[ServerStatus, ...]:
     return backend.status().servers
 
 
-def eventually(holds: Callable[[], object], limit_s: float = 10) -> None:
+def eventually(holds: Callable[[], object], limit_s: float = 30) -> None:
     """Wait until something holds."""
     ends_s = time.monotonic() + limit_s
     while not holds():

@@ -6,16 +6,17 @@ it took and which of them their caller gave up.
 
 import asyncio
 import json
-import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ports import free_port
 from transformers import PreTrainedTokenizerFast
 
 MODEL = "served-name"
 KEY = "engine-key-0123456789"
+STEP_S = 0.01
 SCORE_PATHS = ("/v1/completions", "/generate", "/classify")
 
 Compute = Callable[[Sequence[Sequence[int]], Sequence[int]], list[list[Any]]]
@@ -37,8 +38,8 @@ def made_up(prompts: Sequence[Sequence[int]], ids: Sequence[int]) -> list[list[A
 class ScriptedEngine:
     """Healthy and truthful until a test changes an attribute, at any time.
 
-    `delay_s` is how long a call computes, `spoil` changes the answer's JSON of a call, `refuse`
-    answers a call in its place, `hang_up` drops its connection.
+    `delay_s` is how long a call computes, also one that runs already; `spoil` changes the answer's
+    JSON of a call, `refuse` answers a call in its place, `hang_up` drops its connection.
     """
 
     def __init__(self, dialect: str, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -55,9 +56,7 @@ class ScriptedEngine:
         self.hang_up = False
         self.calls: list[dict[str, Any]] = []
         self.running = self.most_running = self.given_up = self.checks = 0
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.name = f"127.0.0.1:{self.port}"
         self.url = f"http://{self.name}"
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -146,7 +145,13 @@ class ScriptedEngine:
         self.most_running = max(self.most_running, self.running)
         try:
             gone = asyncio.ensure_future(reader.read(1))
-            await asyncio.wait({gone}, timeout=self.delay_s)
+            started_s = asyncio.get_running_loop().time()
+            await asyncio.wait({gone}, timeout=0)
+            while not gone.done():
+                left_s = started_s + self.delay_s - asyncio.get_running_loop().time()
+                if left_s <= 0:
+                    break
+                await asyncio.wait({gone}, timeout=min(left_s, STEP_S))
             if gone.done():
                 self.given_up += 1
                 return None

@@ -4,7 +4,6 @@ import json
 import logging
 import math
 import threading
-import time
 
 import pytest
 from asking import decide, decide_shared, eventually, request_about, servers
@@ -171,7 +170,7 @@ def test_a_connection_that_ends_before_the_answer_is_retried_once_elsewhere(engi
 def test_a_server_killed_in_the_middle_of_its_calls_loses_none_of_them(engines, gateway):
     backend = gateway(*engines)
     home, _ = home_of(engines, backend)
-    home.delay_s = 30.0
+    home.delay_s = 300.0
     outcomes: list[object] = []
     threads = [threading.Thread(target=lambda: outcomes.append(decide(backend))) for _ in range(4)]
     for thread in threads:
@@ -179,7 +178,7 @@ def test_a_server_killed_in_the_middle_of_its_calls_loses_none_of_them(engines, 
     eventually(lambda: home.running == 4)
     home.stop()
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
     assert len(outcomes) == 4
 
 
@@ -214,21 +213,20 @@ def test_when_both_fail_the_caller_is_told_and_nobody_is_asked_a_second_time(eng
 
 
 def test_a_slow_engine_is_a_504_its_connection_is_closed_and_nobody_else_is_asked(engines, gateway):
-    backend = gateway(*engines, backend_timeout_s=0.2)
+    backend = gateway(*engines, backend_timeout_s=1.0)
     home, other = home_of(engines, backend)
-    home.delay_s, before = 30.0, len(other.calls)
-    started = time.monotonic()
+    home.delay_s, before, given_up = 300.0, len(other.calls), home.given_up
     with pytest.raises(ScoringTimeout):
         decide(backend)
-    assert time.monotonic() - started < 10
-    eventually(lambda: home.given_up == 1)
+    eventually(lambda: home.given_up > given_up)  # it would still compute
+    assert home.running == 0
     assert len(other.calls) == before
 
 
 def test_a_caller_who_leaves_closes_the_engines_connection(engines, gateway):
     backend = gateway(*engines)
     home, _ = home_of(engines, backend)
-    home.delay_s = 30.0
+    home.delay_s, given_up = 300.0, home.given_up
     caller, outcome = Caller(), []
 
     def ask():
@@ -241,9 +239,10 @@ def test_a_caller_who_leaves_closes_the_engines_connection(engines, gateway):
     thread.start()
     eventually(lambda: home.running == 1)
     caller.leave()
-    thread.join(10)
+    thread.join(30)
     assert outcome
-    eventually(lambda: home.given_up == 1)
+    eventually(lambda: home.given_up > given_up)  # it would still compute
+    assert home.running == 0
     eventually(lambda: all(server.running == 0 for server in servers(backend)))
     assert all(server.is_ready for server in servers(backend))
 
@@ -332,21 +331,24 @@ def test_a_server_is_never_asked_more_at_once_than_its_places(engines, gateway):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert all(0 < engine.most_running <= 2 for engine in engines)
 
 
 def test_a_busy_server_lets_another_answer_for_it(engines, gateway):
     backend = gateway(*engines, backend_concurrency=1)
     home, other = home_of(engines, backend)
-    home.delay_s = 1.0
+    home.delay_s = 300.0
     slow = threading.Thread(target=decide, args=(backend,))
     slow.start()
     eventually(lambda: home.running == 1)
     before = len(other.calls)
     decide(backend)
     assert len(other.calls) == before + 1
-    slow.join(10)
+    assert home.running == 1
+    home.delay_s = 0.0
+    slow.join(30)
+    assert not slow.is_alive()
 
 
 @pytest.mark.parametrize(("state", "error"), [
@@ -378,8 +380,9 @@ def test_nothing_of_a_request_or_key_is_logged_or_told(engines, gateway, caplog)
 
 
 def test_closing_leaves_no_thread(engines, gateway):
-    before = threading.active_count()
+    before = set(threading.enumerate())
     backend = gateway(*engines)
-    assert threading.active_count() == before + 1
+    begun = set(threading.enumerate()) - before
+    assert [thread.name for thread in begun] == ["engine-calls"]
     gateway.close(backend)
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before

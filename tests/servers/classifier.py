@@ -1,7 +1,7 @@
 """A classifier that does what its inputs ask for, to be served beside the scripted scorer.
 
-Three numbers at the end of a text, or of ids, are its logits; `sleep <seconds>` or `raise <kind>`
-anywhere in a text makes the call do that.
+Three numbers at the end of a text, or of ids, are its logits; `until <path>`,
+`sleep <seconds>` or `raise <kind>` anywhere in a text makes the call do that.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ from semif_bento.entailment import (
     render_pair,
 )
 from semif_bento.errors import ClientClosed, OutOfMemory, PromptTooLong, ScoringFailed
+from tests.servers.gate import STEP_S, wait_for_file
 
-STEP_S = 0.02
 NUMBERS = re.compile(r"(-?[\d.]+) (-?[\d.]+) (-?[\d.]+)\W*$")
 
 
@@ -83,6 +83,8 @@ class ScriptedClassifier:
         return PairLogits((c, e, n), len(text.split()), hashlib.sha256(text.encode()).hexdigest())
 
     def _act(self, text: str, caller: Caller) -> None:
+        if found := re.search(r'until[ :"]+(/[^\s"]+)', text):
+            wait_for_file(found[1], lambda: self._notice(caller))
         if found := re.search(r"sleep\W+([\d.]+)", text):
             ends_s = time.monotonic() + float(found[1])
             while time.monotonic() < ends_s:

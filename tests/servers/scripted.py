@@ -1,8 +1,9 @@
 """The service over a scorer that does what the state asks for; `bentoml serve` loads it for tests.
 
-A state of {"sleep": seconds}, {"raise": kind} or {"answer": "malformed"} makes the scorer do that;
-/health shows what it counted, so a test can tell from outside how many calls reached it and whether
-two overlapped. With SEMIF_NLI_MODEL a scripted classifier is served too, and counted together.
+A state of {"until": path}, {"sleep": seconds}, {"raise": kind} or {"answer": "malformed"} makes the
+scorer do that; a call of the first kind lasts until there is such a file. /health shows what it
+counted, so a test can tell from outside how many calls reached it and whether two overlapped. With
+SEMIF_NLI_MODEL a scripted classifier is served too, and counted together.
 """
 
 import time
@@ -37,6 +38,7 @@ from semif_bento.protocol import (
 from semif_bento.settings import Settings
 from service import SemIf
 from tests.servers.classifier import Counts, ScriptedClassifier
+from tests.servers.gate import wait_for_file
 
 TOKENS = 7
 
@@ -108,6 +110,8 @@ class ScriptedScorer:
 
 def _act(state: object) -> None:
     match state:
+        case {"until": str(path)}:
+            wait_for_file(path)
         case {"sleep": float(seconds) | int(seconds)}:
             time.sleep(seconds)
         case {"raise": "out of memory"}:
@@ -121,14 +125,14 @@ def _act(state: object) -> None:
 
 
 def open_scripted(settings: Settings) -> Backend:
-    """Load slowly or not at all, as the revision asks: `load:<seconds>`, `fail` or `crash`."""
+    """Load late or not at all, as the revision asks: `until:<path>`, `fail` or `crash`."""
     revision = settings.revision or ""
     if revision == "crash":
         raise RuntimeError("a driver's own words")
     if revision == "fail":
         raise StartupError("The weights are not complete.")
-    if revision.startswith("load:"):
-        time.sleep(float(revision.removeprefix("load:")))
+    if revision.startswith("until:"):
+        wait_for_file(revision.removeprefix("until:"))
     counts = Counts()
     engines: dict[str, Engine] = {}
     if settings.has_causal_model:

@@ -142,10 +142,10 @@ def test_a_failed_scorer_is_500(jev, kind):
     assert (response.status_code, error_type(response)) == (500, "scoring_failed")
 
 
-def test_a_full_queue_is_429_and_a_late_answer_504(jev):
-    sleep = {"sleep": 4}
-    calls = [lambda: jev.ask(state=sleep)] * 4
-    answers = together(*calls)
+def test_a_full_queue_is_429_and_a_late_answer_504(jev, gate):
+    calls = [lambda: jev.ask(state=gate.state)] * 4
+    answers = together(*calls, gap_s=0)
+    gate.open()
     assert sorted(answer.status_code for answer in answers) == [429, 429, 504, 504]
     for answer in answers:
         if answer.status_code == 429:
