@@ -5,7 +5,7 @@ DirectOutcome or SharedOutcome → response. Everything here is frozen.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from semif_bento.caller import Caller
 
@@ -15,19 +15,28 @@ JsonState = str | dict[str, object] | list[object]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One answer that the caller offers; `id` never reaches the model, `description` does."""
+    """One answer that the caller offers; `id` never reaches the model, `description` does.
+
+    `label` is the short name that the caller gave it beside the description, where there is one.
+    """
 
     id: str
     description: str
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A question with 2 or more options; option k answers to the k-th letter."""
+    """A question with 2 or more options; option k answers to the k-th letter.
+
+    `kind` is what the protocol says of the options: nothing, or that they are yes and no, one of
+    several categories, or levels of a scale.
+    """
 
     id: str
     question: str
     options: tuple[Option, ...]
+    kind: Literal["options", "yes_no", "choice", "levels"] = "options"
 
 
 @dataclass(frozen=True, slots=True)

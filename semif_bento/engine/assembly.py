@@ -61,7 +61,7 @@ def assemble_scorer(
     prove_backbone(backbone, encoder)
     budget = _budget(backbone, settings, workspace, settings.max_decisions)
     scorer = TorchScorer(
-        identity=_identity(model, source, settings.dtype),
+        identity=identity_of(model, source, settings.dtype),
         encoder=encoder,
         backbone=backbone,
         head=head,
@@ -71,7 +71,7 @@ def assemble_scorer(
         linear_attention_kernels=kernels_in_use(model),
     )
     workspace.rest()
-    _announce("letters", backbone, budget)
+    announce("letters", backbone, budget)
     return scorer
 
 
@@ -103,7 +103,7 @@ def assemble_classifier(
     prove_classifier(checkpoint, backbone, encoder)
     budget = _budget(backbone, settings, workspace, None)
     classifier = TorchClassifier(
-        identity=_identity(model, source, settings.nli_dtype),
+        identity=identity_of(model, source, settings.nli_dtype),
         encoder=encoder,
         backbone=backbone,
         head=checkpoint.head,
@@ -113,7 +113,7 @@ def assemble_classifier(
         linear_attention_kernels=kernels_in_use(model),
     )
     workspace.rest()
-    _announce("entailment", backbone, budget)
+    announce("entailment", backbone, budget)
     return classifier
 
 
@@ -128,7 +128,8 @@ def _budget(
     return BranchBudget(cost, budget_bytes, settings.max_tokens, max_branches)
 
 
-def _announce(what: str, backbone: Backbone, budget: BranchBudget) -> None:
+def announce(what: str, backbone: Backbone, budget: BranchBudget) -> None:
+    """Log that an engine has started, and how it runs."""
     logger.info(
         "ready for %s: %s attention over shared states, %.0f MiB for branches",
         what,
@@ -137,7 +138,8 @@ def _announce(what: str, backbone: Backbone, budget: BranchBudget) -> None:
     )
 
 
-def _identity(model: PreTrainedModel, source: ModelSource, dtype: str) -> ModelIdentity:
+def identity_of(model: PreTrainedModel, source: ModelSource, dtype: str) -> ModelIdentity:
+    """Return what every answer says of the model that gave it."""
     return ModelIdentity(
         source=source.name,
         revision=source.revision,
