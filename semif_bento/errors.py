@@ -2,6 +2,7 @@
 
     SemifError
     ├── StartupError            the service must not start; one line, exit code 1
+    │   └── EngineUnfit         a model cannot carry an engine; others may start without it
     ├── EvidenceError           calibrate or accept cannot go on; what was scored is kept
     └── RequestError            one request fails; the process goes on
         ├── UsageError          400 api_usage_error      (System One's routes only)
@@ -36,6 +37,10 @@ class SemifError(Exception):
 
 class StartupError(SemifError):
     """The service must not start: a setting, a weight or a start-up proof is wrong."""
+
+
+class EngineUnfit(StartupError):
+    """A model cannot carry an engine, whatever is set; it is left out unless it is the default."""
 
 
 class EvidenceError(SemifError):

@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 from semif_bento.decisions import ModelIdentity
 from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.budget import BranchBudget
-from semif_bento.engine.cost import measure_cost
+from semif_bento.engine.cost import CostModel
 from semif_bento.engine.memory import MIB
 from semif_bento.engine.sources import ModelSource
 from semif_bento.engine.workspace import Workspace
@@ -18,19 +18,26 @@ from semif_bento.settings import Settings
 logger = logging.getLogger(__name__)
 
 
-def measure_budget(
-    backbone: Backbone,
+def fix_budget(
+    cost: CostModel,
     settings: Settings,
     workspace: Workspace,
     max_branches: int | None,
+    held_bytes: int = 0,
 ) -> BranchBudget:
-    """Measure what a forward takes, and fix the bytes for states and branches.
+    """Fix the bytes for states and branches.
+
+    Args:
+        cost: what a forward takes.
+        settings: limits, and the bytes where no cap gives them.
+        workspace: tells what a cap leaves.
+        max_branches: most branches of a group; None for no limit.
+        held_bytes: what the engine needs beside a forward's own.
 
     Raises:
         StartupError: they do not hold the largest legal prompt.
     """
-    cost = measure_cost(backbone)
-    budget_bytes = workspace.budget_bytes(settings)
+    budget_bytes = workspace.budget_bytes(settings) - held_bytes
     return BranchBudget(cost, budget_bytes, settings.max_tokens, max_branches)
 
 

@@ -8,6 +8,7 @@ untouched model can still serve as the reference in the same process.
 import copy
 import inspect
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -17,12 +18,20 @@ from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5GatedDeltaNet
 
 from semif_bento.engine.attention import CASCADE, MAX_FLASH_HEAD_DIM, BranchContext
 from semif_bento.engine.delta import branch_delta_layers
-from semif_bento.engine.layout import BranchLayout
+from semif_bento.engine.layout import BranchLayout, Path, Stem
 from semif_bento.engine.linear import has_native_products, widen_linears
 from semif_bento.engine.prefix import PrefixState, new_cache
 from semif_bento.errors import StartupError
 
 BranchAttention = Literal["cascade", "views"]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchStates:
+    """Hidden states (N, hidden) of branches; `paths[b].place(t)` is the row of b's token t."""
+
+    hidden: Tensor
+    paths: tuple[Path, ...]
 
 
 class Backbone:
@@ -120,11 +129,34 @@ class Backbone:
         Returns:
             Each branch's hidden state at its own last token, (B, hidden).
         """
-        layout = BranchLayout.of([len(s) for s in suffixes], prefix.length, self.device)
-        flat = self._ids([token for suffix in suffixes for token in suffix])  # (1, T)
+        states = self.branch_states(prefix, suffixes)
+        ends = [path.place(path.length - 1) for path in states.paths]
+        return states.hidden[torch.tensor(ends, device=self.device)]
+
+    def branch_states(
+        self,
+        prefix: PrefixState,
+        suffixes: Sequence[Sequence[int]],
+        stems: Sequence[Stem] | None = None,
+    ) -> BranchStates:
+        """Run branches of one prefix together, and keep the hidden states of all their tokens.
+
+        Args:
+            prefix: the state after P tokens; it is read, never written.
+            suffixes: B token sequences in ascending order of length, each at least 1 long.
+            stems: what each of them begins with, if they share beginnings. Where prefixes are read
+                in place, the layers run a stem once for all the branches that share it.
+
+        Raises:
+            ValueError: a branch is no longer than a stem that it shares.
+        """
+        lengths = [len(suffix) for suffix in suffixes]
+        layout = BranchLayout.of(lengths, prefix.length, self.device, stems)
         if self.branch_attention == "cascade":
-            return self._cascade(prefix, layout, flat)
-        return self._views(prefix, layout, flat, len(suffixes))
+            return BranchStates(self._cascade(prefix, layout, suffixes), layout.paths)
+        hidden, width = self._views(prefix, suffixes)
+        paths = (Path(length, 0, 0, 0, row * width) for row, length in enumerate(lengths))
+        return BranchStates(hidden, tuple(paths))
 
     def padded_tokens(self, lengths: Sequence[int]) -> int:
         """Return the tokens that mixing layers compute for branches of these lengths."""
@@ -132,29 +164,32 @@ class Backbone:
             return len(lengths) * max(2, *lengths)
         return BranchLayout.of(lengths, 0, torch.device("cpu")).padded_tokens
 
-    def _cascade(self, prefix: PrefixState, layout: BranchLayout, flat: Tensor) -> Tensor:
-        hidden = self._layers(
-            input_ids=flat,
+    def _cascade(
+        self, prefix: PrefixState, layout: BranchLayout, suffixes: Sequence[Sequence[int]]
+    ) -> Tensor:
+        """Return the hidden states of all flat tokens, (T, hidden)."""
+        own = [s[path.first :] for s, path in zip(suffixes, layout.paths, strict=True)]
+        return self._layers(
+            input_ids=self._ids([token for ids in own for token in ids]),
             position_ids=layout.positions[None],
             cache=prefix.branches(1, with_prefix=False),
             use_cache=True,
             branches=BranchContext(layout, prefix.keys(), prefix.values()),
-        ).last_hidden_state
-        return hidden[0, layout.ends]
+        ).last_hidden_state[0]
 
-    def _views(self, prefix: PrefixState, layout: BranchLayout, flat: Tensor, count: int) -> Tensor:
-        lengths = torch.diff(layout.ends, prepend=layout.ends.new_tensor([-1]))  # (B,)
-        width = max(2, int(lengths.max()))  # one-token continuations take another path upstream
-        steps = torch.arange(width, device=self.device)
-        starts = layout.ends - lengths + 1
-        places = starts[:, None] + torch.minimum(steps, lengths[:, None] - 1)  # (B, W)
+    def _views(self, prefix: PrefixState, suffixes: Sequence[Sequence[int]]) -> tuple[Tensor, int]:
+        """Return the hidden states of branches padded to W tokens, (B * W, hidden), and W."""
+        count, longest = len(suffixes), max(len(suffix) for suffix in suffixes)
+        width = max(2, longest)  # one-token continuations take another path upstream
+        padded = [[*suffix, *[suffix[-1]] * (width - len(suffix))] for suffix in suffixes]
+        steps = torch.arange(prefix.length, prefix.length + width, device=self.device)
         hidden = self._layers(
-            input_ids=flat[0, places],
-            position_ids=(steps + prefix.length)[None].expand(count, -1),
+            input_ids=torch.tensor(padded, device=self.device),  # (B, W)
+            position_ids=steps[None].expand(count, -1),
             cache=prefix.branches(count, with_prefix=True),
             use_cache=True,
         ).last_hidden_state
-        return hidden[torch.arange(count, device=self.device), lengths - 1]
+        return hidden.reshape(count * width, -1), width
 
     def _ids(self, ids: Sequence[int]) -> Tensor:
         return torch.tensor([ids], dtype=torch.long, device=self.device)

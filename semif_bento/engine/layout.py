@@ -6,6 +6,11 @@
 Everything that looks at one token alone (embeddings, projections, MLPs, norms) works on the flat
 tokens, so nothing is padded there. What mixes tokens (attention among a branch's own tokens, the
 convolution, the recurrent state) works on runs: neighbours of similar length, right-padded.
+
+Branches may share a stem, the tokens that they begin with. It lies in the flat batch once, before
+the rest of the first of them; runs read it from there for each of them:
+
+    flat tokens   [ s s s a | b b | c c c c ]     three branches: s s s a, s s s b b, s s s c c c c
 """
 
 from collections.abc import Sequence
@@ -29,7 +34,7 @@ class Run:
 
     `gather` (B*W,) int64 holds each padded place's flat token (padding repeats a branch's last
     token: right padding never reaches a real token under causal mixing). `scatter` (T_run,) int64
-    holds each flat token's padded place. `tokens` is the slice of the flat batch.
+    holds a padded place of each flat token, which is `tokens` of the flat batch.
     """
 
     branches: int
@@ -53,33 +58,68 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Stem:
+    """What a branch begins with: branches with an equal `key` share their first `tokens` tokens."""
+
+    key: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Where a branch lies: `stem_tokens` from flat index `stem` on, the rest from `rest` on.
+
+    `first` is the first of its tokens that no branch before it has.
+    """
+
+    length: int
+    first: int
+    stem: int
+    stem_tokens: int
+    rest: int
+
+    def place(self, token: int) -> int:
+        """Return the flat index of the branch's token, counted from 0."""
+        inside = token < self.stem_tokens
+        return self.stem + token if inside else self.rest + token - self.stem_tokens
+
+
+@dataclass(frozen=True, slots=True)
 class BranchLayout:
-    """A group of branches as flat tokens: positions, runs, and where each branch ends.
+    """A group of branches as flat tokens: positions, runs, and where each branch lies and ends.
 
     `positions` (T,) int64 counts on from the prefix length; `ends` (B,) int64 are flat indices of
-    each branch's last token, in the order the lengths were given.
+    each branch's last token, in the order the lengths were given, as are `paths`.
     """
 
     positions: Tensor
     runs: tuple[Run, ...]
     ends: Tensor
+    paths: tuple[Path, ...]
     padded_tokens: int
 
     @classmethod
-    def of(cls, lengths: Sequence[int], prefix_length: int, device: torch.device) -> "BranchLayout":
-        """Lay out branches of the given lengths (each at least 1, ascending).
+    def of(
+        cls,
+        lengths: Sequence[int],
+        prefix_length: int,
+        device: torch.device,
+        stems: Sequence[Stem] | None = None,
+    ) -> "BranchLayout":
+        """Lay out branches of the given lengths (each at least 1, ascending, its stem included).
 
         Raises:
-            ValueError: no branch, an empty one, or lengths that are not ascending.
+            ValueError: no branch, an empty one, lengths that are not ascending, or a branch that
+                is no longer than the stem that it shares with one before it.
         """
         if not lengths or min(lengths) < 1 or list(lengths) != sorted(lengths):
             raise ValueError("branch lengths must be positive and ascending")
-        sizes = torch.tensor(lengths)
-        ends = sizes.cumsum(0) - 1
-        within = torch.cat([torch.arange(length) for length in lengths])
-        runs = _runs(lengths, device)
+        paths = _paths(lengths, stems or [Stem(index, 0) for index in range(len(lengths))])
+        within = torch.cat([torch.arange(path.first, path.length) for path in paths])
+        ends = torch.tensor([path.place(path.length - 1) for path in paths])
+        runs = _runs(paths, device)
         padded = sum(run.branches * run.width for run in runs)
-        return cls((within + prefix_length).to(device), runs, ends.to(device), padded)
+        return cls((within + prefix_length).to(device), runs, ends.to(device), paths, padded)
 
 
 def padded_width(length: W) -> W:
@@ -87,28 +127,47 @@ def padded_width(length: W) -> W:
     return -(-length // RUN_STEP) * RUN_STEP
 
 
-def _runs(lengths: Sequence[int], device: torch.device) -> tuple[Run, ...]:
+def _paths(lengths: Sequence[int], stems: Sequence[Stem]) -> tuple[Path, ...]:
+    paths: list[Path] = []
+    known: dict[int, int] = {}
+    end = 0
+    for length, stem in zip(lengths, stems, strict=True):
+        if stem.key in known:
+            if length <= stem.tokens:
+                raise ValueError("a branch must be longer than a stem that it shares")
+            paths.append(Path(length, stem.tokens, known[stem.key], stem.tokens, end))
+            end += length - stem.tokens
+        else:
+            known[stem.key] = end
+            paths.append(Path(length, 0, end, stem.tokens, end + stem.tokens))
+            end += length
+    return tuple(paths)
+
+
+def _runs(paths: Sequence[Path], device: torch.device) -> tuple[Run, ...]:
+    widths = [padded_width(path.length) for path in paths]
     runs, start, offset = [], 0, 0
-    for end in range(1, len(lengths) + 1):
-        if end == len(lengths) or padded_width(lengths[end]) != padded_width(lengths[start]):
-            run = _run(lengths[start:end], offset, device)
+    for end in range(1, len(paths) + 1):
+        if end == len(paths) or widths[end] != widths[start]:
+            run = _run(paths[start:end], offset, device)
             runs.append(run)
             start, offset = end, run.tokens.stop
     return tuple(runs)
 
 
-def _run(lengths: Sequence[int], offset: int, device: torch.device) -> Run:
-    sizes = torch.tensor(lengths)
-    width, total = int(sizes.max()), int(sizes.sum())
-    starts = sizes.cumsum(0) - sizes
+def _run(paths: Sequence[Path], offset: int, device: torch.device) -> Run:
+    columns = [(p.length, p.first, p.stem, p.stem_tokens, p.rest) for p in paths]
+    sizes, firsts, stems, stem_tokens, rests = torch.tensor(columns).T.unsqueeze(-1)  # (B, 1) each
+    width, total = int(sizes.max()), int((sizes - firsts).sum())
     steps = torch.arange(width)
-    gather = offset + starts[:, None] + torch.minimum(steps, sizes[:, None] - 1)  # (B, W)
-    scatter = (steps < sizes[:, None]).reshape(-1).nonzero().reshape(-1)  # (T_run,)
+    places = torch.minimum(steps, sizes - 1)  # (B, W)
+    gather = torch.where(places < stem_tokens, stems + places, rests + places - stem_tokens)
+    scatter = ((steps >= firsts) & (steps < sizes)).reshape(-1).nonzero().reshape(-1)  # (T_run,)
     return Run(
-        branches=len(lengths),
+        branches=len(paths),
         width=width,
         tokens=slice(offset, offset + total),
         gather=gather.reshape(-1).to(device),
         scatter=scatter.to(device),
-        is_dense=total == width * len(lengths),
+        is_dense=total == width * len(paths),
     )

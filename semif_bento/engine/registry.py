@@ -8,10 +8,11 @@ from collections.abc import Iterable
 
 from semif_bento.engine.kind import EngineKind
 from semif_bento.engine.letters.kind import LETTERS
+from semif_bento.engine.likelihood.kind import LIKELIHOOD
 from semif_bento.engine.nli.kind import NLI
 from semif_bento.settings import Settings
 
-KINDS: dict[str, EngineKind] = {kind.name: kind for kind in (LETTERS, NLI)}
+KINDS: dict[str, EngineKind] = {kind.name: kind for kind in (LETTERS, LIKELIHOOD, NLI)}
 
 
 def wanted_kinds(settings: Settings) -> Iterable[EngineKind]:

@@ -1,7 +1,8 @@
 """Open the engines that the settings ask for, or refuse to start; knows nothing of HTTP."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
@@ -10,6 +11,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from semif_bento.backend import Backend
+from semif_bento.decisions import Engine
 from semif_bento.engine.device import prepare_device
 from semif_bento.engine.kind import EngineKind
 from semif_bento.engine.letters import opening as letters
@@ -19,8 +21,10 @@ from semif_bento.engine.nli.checkpoint import NliCheckpoint
 from semif_bento.engine.nli.classifier import TorchClassifier
 from semif_bento.engine.opening import EngineModule, Opening
 from semif_bento.engine.registry import wanted_kinds
-from semif_bento.errors import OutOfMemory, StartupError
+from semif_bento.errors import EngineUnfit, OutOfMemory, StartupError
 from semif_bento.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,22 @@ def open_backend(settings: Settings, kinds: Iterable[EngineKind] | None = None) 
     with _refusing_what_does_not_fit():
         for module in modules.values():
             module.load_weights(opening)
-        engines = {name: module.open_engine(opening) for name, module in modules.items()}
+        engines = _open_engines(modules, opening)
     default = settings.default_engine
     return Backend(engines, default if default in engines else None)
+
+
+def _open_engines(modules: Mapping[str, EngineModule], opening: Opening) -> dict[str, Engine]:
+    """Open every engine that the models can carry; the default one must be among them."""
+    engines = {}
+    for name, module in modules.items():
+        try:
+            engines[name] = module.open_engine(opening)
+        except EngineUnfit as unfit:
+            if name == opening.settings.default_engine or len(modules) == 1:
+                raise
+            logger.warning("the engine %s is left out: %s", name, unfit)
+    return engines
 
 
 def open_model(settings: Settings) -> OpenedModel:

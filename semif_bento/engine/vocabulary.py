@@ -5,7 +5,7 @@ from pathlib import Path
 import transformers
 from transformers import PreTrainedTokenizerFast
 
-from semif_bento.errors import StartupError
+from semif_bento.errors import EngineUnfit, StartupError
 
 
 def load_tokenizer(directory: Path, *, needs_chat_template: bool = True) -> PreTrainedTokenizerFast:
@@ -24,6 +24,16 @@ def load_tokenizer(directory: Path, *, needs_chat_template: bool = True) -> PreT
         raise StartupError(f"The tokenizer cannot be loaded: {first_line}") from exc
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise StartupError("The model has no fast tokenizer (tokenizer.json); one is needed.")
-    if needs_chat_template and not tokenizer.chat_template:
-        raise StartupError("The tokenizer has no chat template; the protocol needs one.")
+    if needs_chat_template:
+        require_chat_template(tokenizer)
     return tokenizer
+
+
+def require_chat_template(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Refuse a tokenizer without a chat template.
+
+    Raises:
+        EngineUnfit: it has none.
+    """
+    if not tokenizer.chat_template:
+        raise EngineUnfit("The tokenizer has no chat template; the letters' prompt needs one.")

@@ -4,8 +4,9 @@ import logging
 
 import torch
 
-from semif_bento.engine.assembly import announce, identify, measure_budget
+from semif_bento.engine.assembly import announce, fix_budget, identify
 from semif_bento.engine.backbone import Backbone, choose_branch_attention
+from semif_bento.engine.cost import measure_cost
 from semif_bento.engine.delta import kernels_in_use
 from semif_bento.engine.device import device_name
 from semif_bento.engine.nli.checkpoint import NliCheckpoint, load_checkpoint
@@ -77,7 +78,7 @@ def assemble_classifier(
     )
     backbone = Backbone(model, choose_branch_attention(model, settings.branch_attention))
     prove_classifier(checkpoint, backbone, encoder)
-    budget = measure_budget(backbone, settings, workspace, None)
+    budget = fix_budget(measure_cost(backbone), settings, workspace, None)
     classifier = TorchClassifier(
         identity=identify(model, source, settings.nli_dtype),
         encoder=encoder,

@@ -1,0 +1,1 @@
+"""The likelihood engine: how much a state raises the probability of each option's own words."""

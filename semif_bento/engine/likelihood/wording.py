@@ -1,0 +1,115 @@
+"""What the likelihood engine has the model read, and how its scores are made; knows no tokens.
+
+    {state}\\nQuestion: {question}\\nAnswer: {option}       a prompt, of which the option is scored
+    Question: {question}\\nAnswer: {option}                its prior, the same without a state
+
+A text is put together from three parts: `state_text` or PRIOR_TEXT, `question_text`, and one
+`option_text`. Every change here is a new LIKELIHOOD_VERSION: tables of calibration belong to one.
+"""
+
+import hashlib
+import json
+
+from semif_bento.decisions import Decision, JsonState, Option
+from semif_bento.questions import TRUE, Answerable, Question
+
+LIKELIHOOD_VERSION = "likelihood-v1"
+LIKELIHOOD_READOUT = (
+    "log-probability of each option's text after the state and the question, less the same after "
+    "the question alone"
+)
+LIKELIHOOD_PROBABILITY_STATUS = "relative likelihood score; uncalibrated as decision confidence"
+
+STATE_EDGE = "Question:"
+"""How every state's part and the prior's end; a question's part follows it."""
+ANSWER_EDGE = "Answer:"
+"""How every question's part ends; an option's part follows it."""
+PRIOR_TEXT = STATE_EDGE
+PRIOR_WEIGHT = 1.0
+LENGTH_EXPONENT = 0.5
+"""Scores are divided by the option's tokens to this power: 0 leaves sums, 1 makes them means."""
+TEMPERATURE = 1.0
+MOST_OPTIONS = 255
+QUESTION_TEXT = {
+    "yes_no": "Is it true?",
+    "choice": "Which of these is it?",
+    "levels": "Which of these levels is it?",
+}
+"""What stands for instructions that are null or empty."""
+YES_TEXT, NO_TEXT = "Yes", "No"
+
+
+def state_text(state: JsonState) -> str:
+    """Return the part of a prompt that all decisions about a state share."""
+    text = state if isinstance(state, str) else json.dumps(state, ensure_ascii=False)
+    return f"{text}\n{STATE_EDGE}"
+
+
+def question_text(decision: Decision) -> str:
+    """Return a decision's own part up to the options, the same in prompt and prior."""
+    return f" {decision.question}\n{ANSWER_EDGE}"
+
+
+def option_text(decision: Decision, option: Option) -> str:
+    """Return what is scored for an option of a decision, with the space before it.
+
+    A choice is read by its name and what is said of it, any other option by what is said of it.
+    """
+    if decision.kind != "choice" or not option.label:
+        return f" {option.description or option.name}"
+    return f" {option.label}: {option.description}" if option.description else f" {option.label}"
+
+
+def word(question: Question) -> Decision:
+    """Return the decision that a typed question asks for; its options are in its order."""
+    options = tuple(
+        Option(one.id, one.description or _unsaid(question, one), one.label)
+        for one in question.options
+    )
+    text = question.instructions or QUESTION_TEXT[question.kind]
+    return Decision(question.id, text, options, question.kind)
+
+
+def _unsaid(question: Question, option: Answerable) -> str:
+    """Return what an option means that nothing is said of."""
+    if question.kind == "yes_no":
+        return YES_TEXT if option.id == TRUE else NO_TEXT
+    return "" if question.kind == "choice" else option.label
+
+
+def option_logit(log_likelihood: float, log_prior: float, tokens: int) -> float:
+    """Return an option's score over the temperature: softmax over the options needs no more.
+
+    Args:
+        log_likelihood: log P(option | state, question) in nats, summed over its tokens.
+        log_prior: log P(option | question) likewise.
+        tokens: the option's, at least 1.
+    """
+    score = log_likelihood - PRIOR_WEIGHT * log_prior
+    return score / tokens**LENGTH_EXPONENT / TEMPERATURE
+
+
+class ScoredHash:
+    """SHA-256 over exactly what is scored, for decisions about one state.
+
+    It is taken over a JSON array in UTF-8: the version, the state's part, the prior's part, the
+    question's part, and the options' texts, each once and sorted, as their order means nothing.
+
+    Args:
+        context: the state's part.
+    """
+
+    def __init__(self, context: str) -> None:
+        begun = ", ".join(_json(part) for part in (LIKELIHOOD_VERSION, context, PRIOR_TEXT))
+        self._begun = hashlib.sha256(f"[{begun}, ".encode())  # a state may be long: read once
+
+    def of(self, decision: Decision) -> str:
+        """Return a decision's hash in hexadecimal."""
+        options = sorted({option_text(decision, option) for option in decision.options})
+        found = self._begun.copy()
+        found.update(f"{_json(question_text(decision))}, {_json(options)}]".encode())
+        return found.hexdigest()
+
+
+def _json(part: object) -> str:
+    return json.dumps(part, ensure_ascii=False)
