@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass
 
+import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from semif_bento.engine.backbone import Backbone, choose_branch_attention
@@ -65,6 +66,7 @@ def load_causal(settings: Settings) -> LoadedModel:
     return LoadedModel(load_model(directory, settings.dtype, settings.device), tokenizer, source)
 
 
+@torch.inference_mode()
 def make_layers(model: PreTrainedModel, settings: Settings) -> Layers:
     """Put our layers around a loaded model, which stays untouched, and measure them.
 
