@@ -27,14 +27,14 @@ demo: $(READY)  ## start the service on a small model, ask it nine decisions, st
 serve: $(READY)  ## serve in the foreground on HOST:PORT (127.0.0.1:3000)
 	@$(BIN)/semif-bento serve --env-file configs/local.env
 
-# Each worker loads models and starts servers of its own: 3 GB of memory. A worker without work takes
-# from the other's end, so that what a module shares is mostly made once.
+# Each worker loads models and starts servers of its own: 3 GB of memory. Each begins with one half of
+# the tests in their order, so what a module shares is mostly made once; who ends first takes over.
 WORKERS := 2
 test: $(READY)  ## run the tests (no GPU, no network but loopback; WORKERS=2)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 platform-check: $(READY)  ## prove this machine: bfloat16, memory over time, killed and fresh processes
-	$(BIN)/python -m pytest -m platform
+	$(BIN)/python -m pytest -m platform tests/engine
 
 check: $(READY)  ## check format, lint, types, import contracts, README table and locks
 	$(BIN)/ruff format --check .

@@ -1,6 +1,6 @@
 """How far each way to compute in bfloat16 lies from the same weights computed in float32.
 
-`pytest tests/engine/test_numerics.py -s` prints the figures.
+`pytest -m platform -s tests/engine/test_numerics.py` prints the figures.
 """
 
 from collections.abc import Callable
