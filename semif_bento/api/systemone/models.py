@@ -50,12 +50,13 @@ class Catalogue:
         """Return the model that goes by a name.
 
         Raises:
-            UsageError: none does.
+            UsageError: none does; the message tells the names that there are.
         """
         for model in self._models:
             if name in model.names:
                 return model
-        raise UsageError(f"Unknown model: {name}")
+        known = ", ".join(name for model in self._models for name in model.names)
+        raise UsageError(f"Unknown model; there is: {known}.")
 
     def as_list(self) -> ModelList:
         """Return the answer of GET /v1/models: every model under every name, its own first."""

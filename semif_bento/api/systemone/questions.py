@@ -44,7 +44,7 @@ def to_decision(question_id: str, question: Question, max_choices: int) -> Decis
     """
     if not question_id:
         raise UsageError("Question key cannot be empty.", is_bare=True)
-    options = _options(question_id, question, max_choices)
+    options = _options(question, max_choices)
     text = to_text(question.instructions) or QUESTION_TEXT[question.type]
     return Decision(question_id, text, options)
 
@@ -79,32 +79,28 @@ def to_text(value: Text | None) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _options(question_id: str, question: Question, max_choices: int) -> tuple[Option, ...]:
+def _options(question: Question, max_choices: int) -> tuple[Option, ...]:
     match question:
         case Noul():
-            return _noul_options(question_id, question)
+            return _noul_options(question)
         case Choice():
-            return _choice_options(question_id, question, max_choices)
+            return _choice_options(question, max_choices)
         case Score():
             return _score_options(question)
 
 
-def _noul_options(question_id: str, question: Noul) -> tuple[Option, ...]:
+def _noul_options(question: Noul) -> tuple[Option, ...]:
     criteria = question.criteria
     true, false = (criteria.true, criteria.false) if criteria else (None, None)
     if question.instructions is None and true is None and false is None:
-        raise UsageError(
-            f"Noul question must have criteria or instructions: {question_id}", is_bare=True
-        )
+        raise UsageError("Noul question must have criteria or instructions.", is_bare=True)
     return (Option(TRUE, to_text(true) or YES_TEXT), Option(FALSE, to_text(false) or NO_TEXT))
 
 
-def _choice_options(question_id: str, question: Choice, max_choices: int) -> tuple[Option, ...]:
+def _choice_options(question: Choice, max_choices: int) -> tuple[Option, ...]:
     criteria, most = question.criteria, min(max_choices, MAX_CHOICES)
     if not criteria:
-        raise UsageError(
-            f"Choice question must have at least one choice: {question_id}", is_bare=True
-        )
+        raise UsageError("Choice question must have at least one choice.", is_bare=True)
     if len(criteria) > most:
         raise UsageError(f"Too many choices. Must have at most {most} choices.", is_bare=True)
     return tuple(Option(name, _described(name, to_text(text))) for name, text in criteria.items())
