@@ -14,7 +14,7 @@ KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/de
 READY := $(VENV)/.ready-$(KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bench bench-classify browser-check gpu-check remote-check bento image image-check lock clean
+.PHONY: help setup demo serve test platform-check check bench bench-classify browser-check gpu-check remote-check bento image image-check lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -27,8 +27,14 @@ demo: $(READY)  ## start the service on a small model, ask it nine decisions, st
 serve: $(READY)  ## serve in the foreground on HOST:PORT (127.0.0.1:3000)
 	@$(BIN)/semif-bento serve --env-file configs/local.env
 
-test: $(READY)  ## run the tests (no GPU, no network but loopback)
-	$(BIN)/python -m pytest
+# Each worker loads models and starts servers of its own: 3 GB of memory. Each begins with one half of
+# the tests in their order, so what a module shares is mostly made once; who ends first takes over.
+WORKERS := 2
+test: $(READY)  ## run the tests (no GPU, no network but loopback; WORKERS=2)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+platform-check: $(READY)  ## prove this machine: bfloat16, memory over time, killed and fresh processes
+	$(BIN)/python -m pytest -m platform tests/engine
 
 check: $(READY)  ## check format, lint, types, import contracts, README table and locks
 	$(BIN)/ruff format --check .

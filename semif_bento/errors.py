@@ -132,7 +132,7 @@ class MalformedJson(InvalidRequest):
 class InvalidShape(InvalidRequest):
     """The body does not fit its schema: one detail for each fault, as pydantic words them.
 
-    The details go to the caller alone: they repeat what was sent.
+    The details hold nothing of what was sent.
     """
 
     def __init__(self, details: Sequence[dict[str, Any]]) -> None:

@@ -76,6 +76,7 @@ def test_other_variables_and_empty_values_count_as_not_set():
         ),
         ("SEMIF_NLI_DTYPE", "half", "SEMIF_NLI_DTYPE must be one of bfloat16, float16, float32"),
         ("SEMIF_NLI_CALIBRATION", "no/such", "SEMIF_NLI_CALIBRATION must name a readable file."),
+        ("SEMIF_OPEN_DOCS", "no", "SEMIF_OPEN_DOCS must be true or false, not 'no'."),
         ("SEMIF_NLI_REVISION", "r1", "SEMIF_NLI_REVISION is set, SEMIF_NLI_MODEL is not."),
         ("SEMIF_NLI_SUBFOLDER", "a", "SEMIF_NLI_SUBFOLDER is set, SEMIF_NLI_MODEL is not."),
         ("SEMIF_NLI_SUBFOLDER", "../a", "SEMIF_NLI_SUBFOLDER must be a relative path"),
@@ -111,6 +112,11 @@ def test_the_token_can_come_from_a_file_but_not_from_both(tmp_path):
 
 def test_the_token_is_not_in_the_settings_repr():
     assert TOKEN not in repr(read())
+
+
+def test_the_docs_page_is_open_until_an_operator_closes_it():
+    assert read().open_docs
+    assert not read(SEMIF_OPEN_DOCS="false").open_docs
 
 
 def test_a_vram_cap_needs_cuda():

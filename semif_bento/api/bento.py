@@ -51,7 +51,7 @@ class GuardedService(bentoml.Service):
         # Ours bounds every wait; BentoML's keeps 7 KB of each answered call until its timer ends.
         layers = cast("Starlette", app).user_middleware
         layers[:] = [layer for layer in layers if layer.cls is not TimeoutMiddleware]
-        return Guard(app, settings.api_token)
+        return Guard(app, settings.api_token, closed=() if settings.open_docs else ("/docs",))
 
     @property
     def openapi_spec(self) -> Any:

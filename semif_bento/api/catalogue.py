@@ -49,12 +49,13 @@ class Catalogue:
         """Return the model that goes by a name.
 
         Raises:
-            UsageError: none does.
+            UsageError: none does; the message tells the names that there are.
         """
         for model in self._models:
             if name in model.names:
                 return model
-        raise UsageError(f"Unknown model: {name}")
+        known = ", ".join(name for model in self._models for name in model.names)
+        raise UsageError(f"Unknown model; there is: {known}.")
 
     @property
     def models(self) -> tuple[ServedModel, ...]:

@@ -4,6 +4,7 @@ Knows nothing of bodies, scoring or BentoML. It does not limit how often a clien
 """
 
 import hmac
+from collections.abc import Collection
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -33,11 +34,13 @@ class Guard:
     Args:
         app: what answers requests that may pass.
         token: the bearer token; compared as bytes in constant time.
+        closed: open routes that ask for the token all the same.
     """
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(self, app: ASGIApp, token: str, closed: Collection[str] = ()) -> None:
         self._app = app
         self._token = token.encode()
+        self._closed = frozenset(closed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass the server's start and stop through."""
@@ -61,7 +64,8 @@ class Guard:
 
     def _refusal(self, record: Exchange, scope: Scope, headers: Headers) -> RequestError | None:
         route = ROUTES.get(scope["path"])
-        if not (route and route.is_open) and not self._knows_token(headers):
+        is_open = route is not None and route.is_open and scope["path"] not in self._closed
+        if not is_open and not self._knows_token(headers):
             kind = Unauthorized if "authorization" in headers else TokenMissing
             return kind("The bearer token is missing or wrong.")
         if route is None:

@@ -15,6 +15,7 @@ from semif_bento.settings.backends import refuse_mixed_backends
 from semif_bento.settings.secrets import read_backend_key, read_token
 from semif_bento.settings.values import (
     base_urls,
+    boolean,
     did_you_mean,
     file,
     folder,
@@ -128,6 +129,12 @@ class Settings:
     )
     timeout_s: float = _setting(
         number(0, 3600), 60.0, "seconds, over 0 to 3600", "Longest time from arrival to answer."
+    )
+    open_docs: bool = _setting(
+        boolean,
+        True,
+        "`true` or `false`",
+        "Whether `/docs` answers without the token. The page holds nothing and asks for it.",
     )
     model_aliases: tuple[str, ...] = _setting(
         names,
@@ -272,7 +279,8 @@ def settings_table() -> str:
     """Return the README's table of all settings in Markdown, one row a field, in order."""
     lines = ["| variable | value | default | meaning |", "|---|---|---|---|"]
     for f in fields(Settings):
-        default = "–" if f.default in (None, "", ()) else f"`{f.default}`"
+        shown = str(f.default).lower() if isinstance(f.default, bool) else f.default
+        default = "–" if f.default in (None, "", ()) else f"`{shown}`"
         lines.append(
             f"| `{variable(f)}` | {f.metadata['shape']} | {default} | {f.metadata['help']} |"
         )

@@ -56,6 +56,13 @@ def one_of(*allowed: str) -> Callable[[str], str]:
     return parse
 
 
+def boolean(text: str) -> bool:
+    """Return whether a text says true; it must say `true` or `false`."""
+    if text not in ("true", "false"):
+        raise ValueError(f"must be true or false, not {text!r}")
+    return text == "true"
+
+
 def names(text: str) -> tuple[str, ...]:
     """Return names that were separated by commas and differ from each other."""
     found = tuple(name.strip() for name in text.split(","))

@@ -181,6 +181,7 @@ for rows in generate(3, 6, seed=8):
 """
 
 
+@pytest.mark.platform
 def test_two_fresh_processes_give_the_same_bits():
     started = [
         subprocess.Popen(

@@ -109,6 +109,7 @@ def test_another_dtype_and_another_file_have_copies_of_their_own(file, cache, tm
     assert converted_directory(same, "float32", cache) in directories
 
 
+@pytest.mark.platform
 @pytest.mark.parametrize(
     ("script", "sign"),
     [
@@ -131,6 +132,7 @@ def test_a_killed_conversion_leaves_nothing_to_load_and_the_next_start_converts(
     load_model(directory, "float32", "cpu")
 
 
+@pytest.mark.platform
 def test_two_processes_that_convert_at_once_end_with_one_whole_copy(convert, file, cache):
     both = [convert(), convert()]
     answers = [process.communicate(timeout=180)[0].strip() for process in both]

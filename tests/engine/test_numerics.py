@@ -1,10 +1,11 @@
 """How far each way to compute in bfloat16 lies from the same weights computed in float32.
 
-`pytest tests/engine/test_numerics.py -s` prints the figures.
+`pytest -m platform -s tests/engine/test_numerics.py` prints the figures.
 """
 
 from collections.abc import Callable
 
+import pytest
 import torch
 from models.loaded import LoadedModel
 from models.rows import Row, request_of
@@ -19,6 +20,7 @@ NO_WORSE_THAN = 2.0
 """Largest ratio of mean errors, ours over the model's own: both round once a product."""
 
 
+@pytest.mark.platform
 @torch.inference_mode()
 def test_our_bfloat16_is_as_near_to_float32_as_the_models_own(
     smollm2: Callable[[str], LoadedModel],

@@ -59,6 +59,7 @@ def footprint():
     return CpuMemory().reserved_bytes(), tensors, len(objects)
 
 
+@pytest.mark.platform
 def test_memory_stays_flat_over_2000_mixed_requests(scorer):
     random_ = random.Random(13)
     statuses: Counter[int] = Counter()

@@ -1,7 +1,10 @@
 """`calibrate --engine nli`: temperatures of log e, in a table that only the NLI engine takes."""
 
+import contextlib
+import io
 import json
 import math
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -135,15 +138,26 @@ def set_all(monkeypatch, tmp_path, settings):
         monkeypatch.setenv(name, value)
 
 
+CALIBRATE = ["calibrate", "--engine", "nli", "--data", "rows", "--force"]
+
+
+@pytest.fixture(scope="module")
+def calibrated(nli_settings, tmp_path_factory):
+    """A folder in which the workload `w` was calibrated once, and what that said."""
+    folder, said = tmp_path_factory.mktemp("calibrated"), io.StringIO()
+    write_rows(folder / "rows", 60)
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
+        set_all(patch, folder, nli_settings)
+        assert main([*CALIBRATE, "--workload", "w"]) == 0
+    return folder, said.getvalue()
+
+
 def test_calibrate_on_a_real_model_writes_a_table_that_the_nli_engine_takes(
-    nli_settings, monkeypatch, tmp_path, capsys
+    nli_settings, calibrated
 ):
-    set_all(monkeypatch, tmp_path, nli_settings)
-    data = write_rows(tmp_path / "rows", 60)
-    arguments = ["calibrate", "--engine", "nli", "--workload", "w", "--data", data, "--force"]
-    assert main(arguments) == 0
-    assert "SEMIF_NLI_CALIBRATION reads it" in capsys.readouterr().out
-    out = tmp_path / "calibration-nli-w"
+    folder, said = calibrated
+    assert "SEMIF_NLI_CALIBRATION reads it" in said
+    out = folder / "calibration-nli-w"
     table = load_calibration(out / "calibration.json", NLI.binding)
     fitted = table.provenances["w"]
     assert (fitted.engine, fitted.prompt_version) == ("nli", "nli-hyp-v1")
@@ -160,18 +174,17 @@ def test_calibrate_on_a_real_model_writes_a_table_that_the_nli_engine_takes(
     assert all(logit <= 0 for line in lines for logit in line["option_logits"])
 
 
-def test_a_table_of_the_other_engine_is_left_as_it_was(nli_settings, monkeypatch, tmp_path, capsys):
-    set_all(monkeypatch, tmp_path, nli_settings)
-    data = write_rows(tmp_path / "rows", 60)
-    arguments = ["calibrate", "--engine", "nli", "--data", data, "--force", "--out", "out"]
-    assert main([*arguments, "--workload", "w"]) == 0
-    path = tmp_path / "out" / "calibration.json"
+def test_a_table_of_the_other_engine_is_left_as_it_was(
+    nli_settings, calibrated, monkeypatch, tmp_path, capsys
+):
+    folder = shutil.copytree(calibrated[0], tmp_path / "copy")
+    set_all(monkeypatch, folder, nli_settings)
+    path = folder / "calibration-nli-w" / "calibration.json"
     table = json.loads(path.read_text())
     provenance = {**table["w"]["provenance"], "engine": "letter"}
     path.write_text(json.dumps({"w": {**table["w"], "provenance": provenance}}))
     before = path.read_bytes()
-    capsys.readouterr()
-    assert main([*arguments, "--workload", "other"]) == 1
+    assert main([*CALIBRATE, "--workload", "other", "--out", str(path.parent)]) == 1
     assert "cannot take the workload. SEMIF_NLI_CALIBRATION" in capsys.readouterr().err
     assert path.read_bytes() == before
 

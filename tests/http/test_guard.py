@@ -18,7 +18,8 @@ def ask(app: ASGIApp, path: str = "/metrics", **kw: object) -> httpx.Response:
     async def go() -> httpx.Response:
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
-            return await client.request(kw.pop("method", "GET"), path, headers=BEARER, **kw)
+            method, headers = kw.pop("method", "GET"), kw.pop("headers", BEARER)
+            return await client.request(method, path, headers=headers, **kw)
 
     return asyncio.run(go())
 
@@ -46,6 +47,15 @@ def test_the_frameworks_own_errors_go_out_in_our_shape(framework, ours, kind):
 
 def test_an_answer_that_is_no_error_passes_as_it_is():
     assert ask(Guard(PlainTextResponse("as it is"), TOKEN)).text == "as it is"
+
+
+def test_a_route_that_an_operator_closes_asks_for_the_token():
+    app = PlainTextResponse("page")
+    assert ask(Guard(app, TOKEN), "/docs", headers={}).text == "page"
+    closed = Guard(app, TOKEN, closed=("/docs",))
+    assert error_of(ask(closed, "/docs", headers={})) == (401, "unauthorized")
+    assert ask(closed, "/docs").text == "page"
+    assert ask(closed, "/livez", headers={}).text == "page"
 
 
 def test_a_refused_request_never_reaches_the_application():

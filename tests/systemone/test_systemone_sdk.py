@@ -85,7 +85,11 @@ def noul(instructions="Is it cold?"):
 @pytest.mark.parametrize(
     ("asked", "error", "message"),
     [
-        ({"model": "gpt-4"}, sdk.TypeSafeBadRequestError, "Unknown model: gpt-4"),
+        (
+            {"model": "gpt-4"},
+            sdk.TypeSafeBadRequestError,
+            "Unknown model; there is: scripted@r1, scripted, jev-latest, jev-1.13.0.",
+        ),
         (
             {"state": {"raise": "too long"}},
             sdk.TypeSafeBadRequestError,

@@ -38,10 +38,10 @@ def to_question(question_id: str, question: Question, max_choices: int) -> typed
     instructions = to_text(question.instructions)
     match question:
         case Noul():
-            options = _noul_options(question_id, question)
+            options = _noul_options(question)
             return typed.Question(question_id, "yes_no", instructions, options)
         case Choice():
-            options = _choice_options(question_id, question, max_choices)
+            options = _choice_options(question, max_choices)
             return typed.Question(question_id, "choice", instructions, options)
         case Score():
             return typed.Question(question_id, "levels", instructions, _score_options(question))
@@ -54,25 +54,21 @@ def to_text(value: Text | None) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _noul_options(question_id: str, question: Noul) -> tuple[Answerable, ...]:
+def _noul_options(question: Noul) -> tuple[Answerable, ...]:
     criteria = question.criteria
     true, false = (criteria.true, criteria.false) if criteria else (None, None)
     if question.instructions is None and true is None and false is None:
-        raise UsageError(
-            f"Noul question must have criteria or instructions: {question_id}", is_bare=True
-        )
+        raise UsageError("Noul question must have criteria or instructions.", is_bare=True)
     return (
         Answerable(TRUE, "yes", to_text(true)),
         Answerable(FALSE, "no", to_text(false)),
     )
 
 
-def _choice_options(question_id: str, question: Choice, max_choices: int) -> tuple[Answerable, ...]:
+def _choice_options(question: Choice, max_choices: int) -> tuple[Answerable, ...]:
     criteria, most = question.criteria, min(max_choices, MAX_CHOICES)
     if not criteria:
-        raise UsageError(
-            f"Choice question must have at least one choice: {question_id}", is_bare=True
-        )
+        raise UsageError("Choice question must have at least one choice.", is_bare=True)
     if len(criteria) > most:
         raise UsageError(f"Too many choices. Must have at most {most} choices.", is_bare=True)
     return tuple(Answerable(name, name, to_text(text)) for name, text in criteria.items())

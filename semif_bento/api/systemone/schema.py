@@ -1,7 +1,8 @@
 """The request body of System One as pydantic models, checked in the recorded service's order.
 
 Knows nothing of HTTP, limits or models. Faults come out as pydantic words them, because that is
-what clients of the service read; unlike on the native routes, unknown keys inside a question pass.
+what clients of the service read, but nothing of what was sent comes out with them. Unlike on the
+native routes, unknown keys inside a question pass.
 """
 
 from itertools import islice
@@ -114,14 +115,15 @@ def check(_: type[BaseModel], value: object) -> SystemOneRequest:
         # From attributes only for its words: pydantic then calls a body that is no object so.
         body = SystemOneRequest.model_validate(value, from_attributes=True)
     except ValidationError as error:
-        faults = error.errors(include_url=False)
+        faults = error.errors(include_url=False, include_input=False)
     else:
         _refuse_other_keys(value)
         return body
     _refuse_unknown_kinds(faults)
     # A missing state alone is told; beside other faults it is not.
     told = [fault for fault in faults if fault["loc"] != ("state",) or fault["type"] != "missing"]
-    raise InvalidShape([_detail(fault) for fault in (told or faults)[:MAX_DETAILS]])
+    places = _Places(value)
+    raise InvalidShape([places.detail(fault) for fault in (told or faults)[:MAX_DETAILS]])
 
 
 def _shorten(value: object) -> object:
@@ -162,5 +164,20 @@ def _refuse_unknown_kinds(faults: list[ErrorDetails]) -> None:
             raise UsageError(NO_IMAGES if is_box else "Invalid request.")
 
 
-def _detail(fault: ErrorDetails) -> dict[str, Any]:
-    return {**fault, "loc": ["body", *fault["loc"]]}
+class _Places:
+    """Where faults lie in a body: what the caller named stands there as its place, from 0."""
+
+    def __init__(self, value: object) -> None:
+        questions = value.get("questions") if isinstance(value, dict) else None
+        self._questions: dict[Any, Any] = questions if isinstance(questions, dict) else {}
+        self._places = {name: place for place, name in enumerate(self._questions)}
+
+    def detail(self, fault: ErrorDetails) -> dict[str, Any]:
+        """Return a fault with the service's keys; no kind of fault has its input in its words."""
+        path = list(fault["loc"])
+        if path[:1] == ["questions"] and len(path) > 1:
+            name, path[1] = path[1], self._places[path[1]]
+            if path[2:4] == ["choice", "criteria"] and len(path) > 4:
+                path[4] = list(self._questions[name]["criteria"]).index(path[4])
+        told = {"type": fault["type"], "loc": ["body", *path], "msg": fault["msg"], "input": None}
+        return told | ({"ctx": fault["ctx"]} if "ctx" in fault else {})

@@ -66,7 +66,7 @@ def untouched_logits(checkpoint, rows):
     return torch.cat([checkpoint.model(input_ids=torch.tensor([ids])).logits for ids in rows])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.platform)])
 def test_shared_and_whole_equal_the_untouched_model_one_input_at_a_time(dtype):
     classifier, checkpoint = shared_classifier(dtype)
     classifier.forget_prefixes()
