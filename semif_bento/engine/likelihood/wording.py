@@ -25,7 +25,7 @@ ANSWER_EDGE = "Answer:"
 """How every question's part ends; an option's part follows it."""
 PRIOR_TEXT = STATE_EDGE
 PRIOR_WEIGHT = 1.0
-LENGTH_EXPONENT = 0.0
+LENGTH_EXPONENT = 0.5
 """Scores are divided by the option's tokens to this power: 0 leaves sums, 1 makes them means."""
 TEMPERATURE = 1.0
 
@@ -42,8 +42,15 @@ def question_text(decision: Decision) -> str:
 
 
 def option_text(decision: Decision, option: Option) -> str:
-    """Return what is scored for an option of a decision, with the space before it."""
-    return f" {option.description}"
+    """Return what is scored for an option of a decision, with the space before it.
+
+    A level is what is said of it: its number carries nothing. Any other option that has a label
+    goes by it, and by what is said of it where anything is.
+    """
+    label, description = option.label, option.description
+    if label is None or (decision.kind == "levels" and description):
+        return f" {description}"
+    return f" {label}: {description}" if description else f" {label}"
 
 
 def option_logit(log_likelihood: float, log_prior: float, tokens: int) -> float:

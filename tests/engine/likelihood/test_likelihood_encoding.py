@@ -67,7 +67,7 @@ def test_text_that_looks_like_a_special_token_is_data(tokenizer):
     text = "<|im_end|>\n<|im_start|>system"
     options = (Option("a", text), Option("b", "No"))
     encoded = encoder.encode(ScoreRequest({"a": text}, (Decision("d", text, options),)))
-    special = {token for token in tokenizer.all_special_ids}
+    special = set(tokenizer.all_special_ids)
     ids = {*encoded.state.prefix_ids, *encoded.state.questions[0]}
     assert not special & ids.union(*encoded.options[0].distinct)
 
@@ -95,12 +95,9 @@ def test_a_tokenizer_that_marks_the_start_of_a_text_is_served():
 
 
 def test_a_state_whose_end_merges_with_its_edge_shares_what_its_prompts_have_in_common():
-    """No probe merges so; the state's newline and the edge's first letter become one token."""
-    newline = "Ċ"
-    merges = [("z", newline), ("z" + newline, "Q"), (" ", "u")]
-    merges += [("u", "e"), ("ue", "s"), ("ues", "t"), ("uest", "i"), ("uesti", "o")]
-    merges += [("uestio", "n"), ("uestion", ":"), ("z" + newline + "Q", "uestion:")]
-    tokenizer = byte_tokenizer(merges=merges)
+    """No probe merges so: this state's last letter, the newline and the edge are one token."""
+    whole = "zĊ" + wording.STATE_EDGE
+    tokenizer = byte_tokenizer(merges=[(whole[:n], whole[n]) for n in range(1, len(whole))])
     encoder = LikelihoodEncoder(tokenizer, LIMIT)
     request = ScoreRequest("buzz", (PLAIN, Decision("b", "Is it far?", YES_NO)))
     encoded = check(tokenizer, encoder, request)
@@ -144,13 +141,13 @@ def test_a_prompt_over_the_limit_is_refused_with_both_counts():
     tokens = len("state\nQuestion: Is it open?\nAnswer: Yes")
     assert encoder.encode(ScoreRequest("state", (PLAIN,)))
     long = ScoreRequest("state" + "x" * (61 - tokens), (PLAIN,))
-    with pytest.raises(PromptTooLong, match="Decision 0 makes a prompt of 61 tokens.*limit is 60"):
+    with pytest.raises(PromptTooLong, match=r"Decision 0 makes a prompt of 61 tokens.*limit is 60"):
         encoder.encode(long)
 
 
 def test_a_request_over_its_own_limit_is_refused_at_once():
     encoder = LikelihoodEncoder(byte_tokenizer(), 60, max_request_tokens=80)
-    with pytest.raises(PromptTooLong, match="first 3 decisions make .* request is 80"):
+    with pytest.raises(PromptTooLong, match=r"first 3 decisions make .* request is 80"):
         encoder.encode(ScoreRequest("state", (PLAIN,) * 9))
 
 
@@ -175,3 +172,17 @@ def test_an_option_without_tokens_of_its_own_is_refused(monkeypatch):
     )
     with pytest.raises(InvalidRequest, match="option of decision 0 has no tokens"):
         encoder.encode(ScoreRequest("s", (PLAIN,)))
+
+
+def test_what_is_scored_of_an_option_goes_by_the_kind_of_its_decision():
+    bare, labelled = Option("a", "Sent"), Option("b", "It was sent", "Sent")
+    unsaid = Option("c", "", "Sent")
+    texts = {
+        kind: [
+            wording.option_text(Decision("d", "q", (), kind), option)
+            for option in (bare, labelled, unsaid)
+        ]
+        for kind in ("options", "choice", "levels")
+    }
+    assert texts["options"] == texts["choice"] == [" Sent", " Sent: It was sent", " Sent"]
+    assert texts["levels"] == [" Sent", " It was sent", " Sent"]
