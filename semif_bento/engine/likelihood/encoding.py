@@ -6,13 +6,12 @@ probe prompts at start against whole encoding, and on every row. A state whose e
 edge is encoded whole with each question instead, and shares what its prompts have in common.
 """
 
-from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerFast
 
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
+from semif_bento.engine.likelihood.encoded import Context, EncodedOptions, EncodedRequest, Ids
 from semif_bento.engine.likelihood.wording import (
     ANSWER_EDGE,
     PRIOR_TEXT,
@@ -24,53 +23,6 @@ from semif_bento.engine.likelihood.wording import (
 )
 from semif_bento.engine.plain_text import PlainText
 from semif_bento.errors import InvalidRequest, PromptTooLong, StartupError
-
-Ids = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What comes before options: ids that all questions share, and each question's own rest."""
-
-    prefix_ids: Ids
-    questions: tuple[Ids, ...]
-
-    def cache_key(self) -> bytes:
-        """Return the prefix ids as bytes: equal keys mean equal prefixes, of this engine."""
-        return b"likelihood:" + array("I", self.prefix_ids).tobytes()
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedOptions:
-    """A decision's distinct options in canonical order, shortest first, then by ids.
-
-    `place[k]` is where the caller's k-th option is found among them.
-    """
-
-    distinct: tuple[Ids, ...]
-    place: tuple[int, ...]
-
-    @classmethod
-    def of(cls, options: Sequence[Ids]) -> "EncodedOptions":
-        """Order the options' ids such that the order in which they were given leaves no trace."""
-        distinct = sorted(set(options), key=lambda ids: (len(ids), ids))
-        places = {ids: index for index, ids in enumerate(distinct)}
-        return cls(tuple(distinct), tuple(places[ids] for ids in options))
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedRequest:
-    """The questions behind their state and behind none, and each one's options and hash."""
-
-    state: Context
-    prior: Context
-    options: tuple[EncodedOptions, ...]
-    hashes: tuple[str, ...]
-
-    def input_tokens(self, index: int) -> int:
-        """Return a decision's tokens: state, question and every distinct option, each once."""
-        options = sum(map(len, self.options[index].distinct))
-        return len(self.state.prefix_ids) + len(self.state.questions[index]) + options
 
 
 class LikelihoodEncoder:
@@ -99,8 +51,9 @@ class LikelihoodEncoder:
         self._start_ids = _start_ids(tokenizer)
         self._state_edge = self._plain.encode(STATE_EDGE)
         self._answer_edge = self._plain.encode(ANSWER_EDGE)
-        self._state_end = _common_end(self._plain.encode(f"\n{STATE_EDGE}"), self._state_edge)
-        self._answer_end = _common_end(self._plain.encode(f"\n{ANSWER_EDGE}"), self._answer_edge)
+        # Some tokenizers mark the start of a text: what an edge ends with wherever it stands.
+        self._state_end = _common_end(self._plain.encode(f"x\n{STATE_EDGE}"), self._state_edge)
+        self._answer_end = _common_end(self._plain.encode(f"x\n{ANSWER_EDGE}"), self._answer_edge)
         self._prove(tokenizer)
 
     def encode(self, request: ScoreRequest) -> EncodedRequest:

@@ -9,7 +9,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from semif_bento.engine.likelihood.encoding import EncodedRequest
+from semif_bento.engine.likelihood.encoded import EncodedRequest
 
 LogProbs = tuple[tuple[float, ...], ...]
 """Of each decision, the log-probability of each distinct option, in nats."""

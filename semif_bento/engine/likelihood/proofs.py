@@ -13,7 +13,8 @@ from transformers import PreTrainedModel
 from semif_bento.caller import Caller
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
 from semif_bento.engine.layout import Stem
-from semif_bento.engine.likelihood.encoding import Context, Ids, LikelihoodEncoder
+from semif_bento.engine.likelihood.encoded import Context, Ids
+from semif_bento.engine.likelihood.encoding import LikelihoodEncoder
 from semif_bento.engine.likelihood.reading import Reader
 from semif_bento.engine.tolerance import allowed_distance, relative_distance
 from semif_bento.errors import ScoringFailed, StartupError

@@ -16,7 +16,7 @@ from semif_bento.caller import Caller
 from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.budget import BranchBudget
 from semif_bento.engine.layout import Stem
-from semif_bento.engine.likelihood.encoding import EncodedOptions, Ids
+from semif_bento.engine.likelihood.encoded import EncodedOptions, Ids
 from semif_bento.engine.likelihood.head import TokenHead
 from semif_bento.engine.likelihood.priors import LogProbs
 from semif_bento.engine.prefix import PrefixState

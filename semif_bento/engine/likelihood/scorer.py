@@ -18,7 +18,8 @@ from semif_bento.decisions import (
     SharedOutcome,
     SharedTiming,
 )
-from semif_bento.engine.likelihood.encoding import EncodedRequest, Ids, LikelihoodEncoder
+from semif_bento.engine.likelihood.encoded import EncodedRequest, Ids
+from semif_bento.engine.likelihood.encoding import LikelihoodEncoder
 from semif_bento.engine.likelihood.priors import LogProbs, PriorCache, prior_key
 from semif_bento.engine.likelihood.reading import Reader
 from semif_bento.engine.likelihood.wording import (

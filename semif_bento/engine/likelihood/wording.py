@@ -36,7 +36,7 @@ QUESTION_TEXT = {
     "levels": "Which of these levels is it?",
 }
 """What stands for instructions that are null or empty."""
-YES_TEXT, NO_TEXT = "Yes", "No"
+YES_TEXT, NO_TEXT = "Yes, this is true.", "No, this is not true."
 
 
 def state_text(state: JsonState) -> str:
@@ -53,28 +53,29 @@ def question_text(decision: Decision) -> str:
 def option_text(decision: Decision, option: Option) -> str:
     """Return what is scored for an option of a decision, with the space before it.
 
-    A choice is read by its name and what is said of it, any other option by what is said of it.
+    A level is what is said of it: its number carries nothing. Any other option that has a label
+    goes by it, and by what is said of it where anything is.
     """
-    if decision.kind != "choice" or not option.label:
-        return f" {option.description or option.name}"
-    return f" {option.label}: {option.description}" if option.description else f" {option.label}"
+    label, description = option.label, option.description
+    if label is None or (decision.kind == "levels" and description):
+        return f" {description}"
+    return f" {label}: {description}" if description else f" {label}"
 
 
 def word(question: Question) -> Decision:
-    """Return the decision that a typed question asks for; its options are in its order."""
-    options = tuple(
-        Option(one.id, one.description or _unsaid(question, one), one.label)
-        for one in question.options
-    )
+    """Return the decision that a typed question asks for; its options are in its order.
+
+    Yes and no go by what is said of them alone: the words themselves carry next to nothing.
+    """
+    options = tuple(_option(question, one) for one in question.options)
     text = question.instructions or QUESTION_TEXT[question.kind]
     return Decision(question.id, text, options, question.kind)
 
 
-def _unsaid(question: Question, option: Answerable) -> str:
-    """Return what an option means that nothing is said of."""
-    if question.kind == "yes_no":
-        return YES_TEXT if option.id == TRUE else NO_TEXT
-    return "" if question.kind == "choice" else option.label
+def _option(question: Question, given: Answerable) -> Option:
+    if question.kind != "yes_no":
+        return Option(given.id, given.description, given.label)
+    return Option(given.id, given.description or (YES_TEXT if given.id == TRUE else NO_TEXT))
 
 
 def option_logit(log_likelihood: float, log_prior: float, tokens: int) -> float:
