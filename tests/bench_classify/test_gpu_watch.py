@@ -131,10 +131,10 @@ def test_a_child_that_ended_stays_ours_and_its_id_given_anew_does_not(
         assert watch.fault() is None
         # A stranger gets the id: another start time, another parent.
         monkeypatch.setattr(
-            card, "_descends", lambda pid, of: pid != sleeper.pid and descends(pid, of)
+            gpu_watch, "_descends", lambda pid, of: pid != sleeper.pid and descends(pid, of)
         )
         monkeypatch.setattr(
-            card, "_start_time", lambda pid: 1 if pid == sleeper.pid else start_time(pid)
+            gpu_watch, "_start_time", lambda pid: 1 if pid == sleeper.pid else start_time(pid)
         )
         wait_for_samples(watch, watch.samples + 2)
 
