@@ -7,14 +7,16 @@ checkpoint that gave it.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time
 from typing import Literal
 
-from semif_bento.api.systemone.results import ModelList, ModelMetadata
+from semif_bento.api.systemone.results import ModelEntry, ModelList, ModelMetadata
 from semif_bento.api.systemone.schema import MAX_CHOICES
 from semif_bento.backend import Backend
 from semif_bento.decisions import ModelIdentity
-from semif_bento.errors import StartupError, UsageError
+from semif_bento.errors import StartupError, UnknownModel
+
+OWNER = "semif-bento"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +52,17 @@ class Catalogue:
         """Return the model that goes by a name.
 
         Raises:
-            UsageError: none does.
+            UnknownModel: none does.
         """
         for model in self._models:
             if name in model.names:
                 return model
-        raise UsageError(f"Unknown model: {name}")
+        raise UnknownModel(f"Unknown model: {name}")
 
     def as_list(self) -> ModelList:
         """Return the answer of GET /v1/models: every model under every name, its own first."""
         return ModelList(
+            data=[self._entry(name) for model in self._models for name in model.names],
             models=[
                 ModelMetadata(
                     name=name,
@@ -68,8 +71,21 @@ class Catalogue:
                 )
                 for model in self._models
                 for name in model.names
-            ]
+            ],
         )
+
+    def entry(self, name: str) -> ModelEntry:
+        """Return the answer of GET /v1/models/{model}: the model under the name that was asked for.
+
+        Raises:
+            UnknownModel: nothing goes by it.
+        """
+        self.find(name)
+        return self._entry(name)
+
+    def _entry(self, name: str) -> ModelEntry:
+        since = datetime.combine(self._since, time(), UTC)
+        return ModelEntry(id=name, created=int(since.timestamp()), owned_by=OWNER)
 
 
 def served_models(backend: Backend, aliases: Sequence[str]) -> tuple[ServedModel, ...]:

@@ -104,7 +104,18 @@ class ModelMetadata(Wire):
     release_date: str
 
 
-class ModelList(Wire):
-    """Answer of GET /v1/models."""
+class ModelEntry(Wire):
+    """The same model for OpenAI's SDK; `created` is in seconds since 1970."""
 
+    id: str
+    object: Literal["model"] = "model"
+    created: int
+    owned_by: str
+
+
+class ModelList(Wire):
+    """Answer of GET /v1/models: every name once for each SDK, in one order."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelEntry]
     models: list[ModelMetadata]
