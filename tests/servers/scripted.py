@@ -88,6 +88,8 @@ class ScriptedScorer:
 
 def _act(state: object) -> None:
     match state:
+        case [{"content": [dict(inner)]}]:  # what /v1/decisions makes of one JSON part
+            _act(inner)
         case {"sleep": float(seconds) | int(seconds)}:
             time.sleep(seconds)
         case {"raise": "out of memory"}:
