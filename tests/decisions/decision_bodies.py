@@ -23,7 +23,11 @@ OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "poured"}
 
 
 def body(**changes: Any) -> Body:
-    return {"model": "scripted@r1", "input": "The tea was cold.", "questions": [PREDICATE]} | changes
+    return {
+        "model": "scripted@r1",
+        "input": "The tea was cold.",
+        "questions": [PREDICATE],
+    } | changes
 
 
 def user(*parts: Any) -> Body:

@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from semif_bento.api.decisions import schema as decisions
+from semif_bento.api.decisions.schema import DecisionsRequest
 from semif_bento.api.json_paths import PRINTABLE_KEYS, name_path
 from semif_bento.api.nli.schema import ClassifyRequest, PairBody
 from semif_bento.api.schema import DecideRequest, DecisionBody, OptionBody, SharedRequest
@@ -71,8 +73,14 @@ def test_a_place_prints_the_protocols_keys_and_hides_the_callers():
 
 def test_every_key_of_the_protocol_may_be_printed():
     ours = (DecideRequest, SharedRequest, DecisionBody, OptionBody, ClassifyRequest, PairBody)
-    models = (*ours, SystemOneRequest, Noul)
-    assert {key for model in models for key in model.model_fields} == PRINTABLE_KEYS
+    theirs = (SystemOneRequest, Noul, *openai_models())
+    assert {key for model in (*ours, *theirs) for key in model.model_fields} == PRINTABLE_KEYS
+
+
+def openai_models():
+    """The models of POST /v1/decisions: all that the request's JSON schema is made of."""
+    names = DecisionsRequest.model_json_schema()["$defs"]
+    return (DecisionsRequest, *(getattr(decisions, name) for name in names))
 
 
 def test_a_request_is_as_sent_digits_order_and_all():
