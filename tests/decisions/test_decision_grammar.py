@@ -150,7 +150,11 @@ DATA = "input[0].content[0].data"
         (body(input=[{"type": SECRET}]), "input[0].type", "invalid_value"),
         (body(input=[{"type": None, "role": "user"}]), "input[0].type", "invalid_type"),
         (body(input=[{"role": "user"}]), "input[0].content", "missing_required_parameter"),
-        (body(input=[user({"text": "x"})]), "input[0].content[0].type", "missing_required_parameter"),
+        (
+            body(input=[user({"text": "x"})]),
+            "input[0].content[0].type",
+            "missing_required_parameter",
+        ),
         (body(input=[user({"type": "output_text"})]), "input[0].content[0].type", "invalid_value"),
         (
             body(input=[{"role": "system", "content": [{"type": "input_json", "data": {}}]}]),
@@ -176,8 +180,16 @@ DATA = "input[0].content[0].data"
         (body(questions=["x"]), "questions[0]", "invalid_type"),
         (body(questions=[{"type": "noul"}]), "questions[0].type", "invalid_value"),
         (body(questions=[{**PREDICATE, "name": None}]), "questions[0].name", "invalid_type"),
-        (body(questions=[{"type": "predicate"}]), "questions[0].instructions", "missing_required_parameter"),
-        (body(questions=[{**PREDICATE, "instructions": ""}]), "questions[0].instructions", "empty_string"),
+        (
+            body(questions=[{"type": "predicate"}]),
+            "questions[0].instructions",
+            "missing_required_parameter",
+        ),
+        (
+            body(questions=[{**PREDICATE, "instructions": ""}]),
+            "questions[0].instructions",
+            "empty_string",
+        ),
         (
             body(questions=[{**PREDICATE, "instructions": [{"type": "input_text", "text": ""}]}]),
             "questions[0].instructions",

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from semif_bento.api.asking import Asked, Found, Wishes
+from semif_bento.api.bento import read_settings
 from semif_bento.api.decisions.answers import Decisions
 from semif_bento.api.systemone.models import Catalogue, served_models
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
@@ -66,8 +67,7 @@ def with_decisions(begin: Any) -> Any:
     @functools.wraps(begin)
     def begin_and_add(self: Any) -> None:
         begin(self)
-        aliases = ("gpt-6-luna", "org/model@r1")
-        models = served_models(self.scheduler.backend, aliases)
+        models = served_models(self.scheduler.backend, read_settings().model_aliases)
         self.catalogue = Catalogue(models, datetime.now(UTC).date())
         self.decisions = Decisions(ScriptedAsker(self.catalogue, self.scheduler))
 
