@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import openai
@@ -229,17 +230,20 @@ def test_the_models_are_listed_and_found_by_name(client):
 
 
 def test_a_client_that_is_turned_away_comes_again_and_is_answered(served, key):
-    def create(retries: int) -> Decision | openai.RateLimitError:
-        with open_client(served, key, max_retries=retries) as client:
-            try:
-                return ask(client, input=doing(sleep=0.6))
-            except openai.RateLimitError as error:
-                return error
+    def create(client: openai.OpenAI) -> Decision | openai.RateLimitError:
+        try:
+            return ask(client, input=doing(sleep=0.8))
+        except openai.RateLimitError as error:
+            return error
 
-    *_, at_once, patient = together(
-        lambda: create(0), lambda: create(0), lambda: create(0), lambda: create(3), gap_s=0.05
-    )
-    assert isinstance(at_once, openai.RateLimitError)
-    assert at_once.code == "overloaded"
-    assert 1 <= int(at_once.response.headers["retry-after"]) <= 10
-    assert isinstance(patient, Decision)
+    with (
+        open_client(served, key, max_retries=0) as hasty,
+        open_client(served, key, max_retries=3) as patient,
+    ):
+        hasty.models.list(), patient.models.list()  # so that their connections are open
+        calls = [hasty, hasty, hasty, patient]
+        *_, refused, answered = together(*(partial(create, one) for one in calls), gap_s=0.1)
+    assert isinstance(refused, openai.RateLimitError)
+    assert refused.code == "overloaded"
+    assert 1 <= int(refused.response.headers["retry-after"]) <= 10
+    assert isinstance(answered, Decision)

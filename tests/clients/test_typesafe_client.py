@@ -22,8 +22,7 @@ def test_jevcompat_finds_no_must_that_fails(served, key, tmp_path):
     report = tmp_path / "report.json"
     command = [sys.executable, "-m", "jevcompat.cli", "test", served.url, "--key", key]
     ran = subprocess.run([*command, "--json", report], capture_output=True, text=True)
-    found = json.loads(report.read_text())
-    failed = [
-        one["id"] for one in found["requirements"] if one["level"] == "MUST" and not one["passed"]
-    ]
+    results = json.loads(report.read_text())["results"]
+    failed = [one["id"] for one in results if one["level"] == "MUST" and one["status"] == "fail"]
     assert failed == [], ran.stdout
+    assert ran.returncode == 0, ran.stdout
