@@ -54,7 +54,7 @@ def open_target(args: argparse.Namespace) -> "Target":
     from semif_bento.evidence.target import open_local, open_service
 
     if args.url:
-        return open_service(args.url, _read_token(args.token_file))
+        return open_service(args.url, read_token(args.token_file))
     settings = read_settings(args)
     if settings.is_remote:
         raise EvidenceError(
@@ -77,7 +77,7 @@ def open_engine_target(args: argparse.Namespace) -> "EngineTarget":
     if args.engine == ENGINE:
         return letter_target(open_target(args))
     if args.url:
-        return open_nli_service(args.url, _read_token(args.token_file))
+        return open_nli_service(args.url, read_token(args.token_file))
     settings = read_environment(os.environ, args.env_file).with_token().settings()
     if settings.nli_model is None:
         raise EvidenceError("--engine nli needs SEMIF_NLI_MODEL, or the --url of a service.")
@@ -103,7 +103,12 @@ def read_settings(args: argparse.Namespace) -> Settings:
     return local.settings()
 
 
-def _read_token(file: Path | None) -> str:
+def read_token(file: Path | None) -> str:
+    """Return a service's token: from a file, else from the environment.
+
+    Raises:
+        EvidenceError: there is none, or its file cannot be read.
+    """
     file = file or (Path(os.environ[TOKEN_FILE]) if os.environ.get(TOKEN_FILE) else None)
     if file is None:
         if token := os.environ.get(TOKEN, "").strip():

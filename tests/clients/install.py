@@ -10,7 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-CLIENTS = ("openai==3.63.0", "langchain-openai==1.8.1", "typesafe-sdk==0.7.5", "jevcompat==0.1.1")
+CLIENTS = (
+    "openai==3.63.0",
+    "langchain-openai==1.8.1",
+    "typesafe-sdk==0.7.5",
+    "jevcompat==0.1.1",
+    "mcp==2.3.0",
+)
 TESTS = ("httpx>=0.28", "psutil", "pytest>=9", "pytest-asyncio>=1.5")
 
 
