@@ -9,20 +9,14 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from semif_bento.api.decisions.schema import (
-    NO_ITEM,
-    NO_PART,
-    NO_TEXT_OR_LIST,
-    NO_VALUE,
-    TAG,
-    Choice,
+from semif_bento.api.decisions.input_schema import (
     CustomToolCall,
     CustomToolCallOutput,
-    DecisionsRequest,
     FunctionCall,
     FunctionCallOutput,
-    QuestionJson,
 )
+from semif_bento.api.decisions.schema import Choice, DecisionsRequest, QuestionJson
+from semif_bento.api.decisions.unions import NO_ITEM, NO_PART, NO_TEXT_OR_LIST, NO_VALUE, TAG
 from semif_bento.api.schema import RULE
 from semif_bento.errors import InvalidParameter
 

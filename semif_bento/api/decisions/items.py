@@ -19,7 +19,7 @@ item's own `id`, which nothing refers to, and cache breakpoints are left out.
 
 from collections.abc import Sequence
 
-from semif_bento.api.decisions.schema import (
+from semif_bento.api.decisions.input_schema import (
     AssistantMessage,
     CustomToolCall,
     CustomToolCallOutput,
