@@ -14,7 +14,7 @@ KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/de
 READY := $(VENV)/.ready-$(KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test platform-check check bench bench-classify browser-check gpu-check remote-check bento image image-check lock clean
+.PHONY: help setup demo serve test platform-check check bench bench-classify browser-check gpu-check remote-check clients-check bento image image-check lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +64,15 @@ remote-check: $(READY) $(VLLM)/.ready  ## prove the gateway over two real vLLM s
 $(VLLM)/.ready: tests/real_vllm/install.py
 	@echo 'vLLM for CPUs, into $(VLLM)'
 	@$(BIN)/python tests/real_vllm/install.py $(VLLM)
+
+# The folder is git-ignored. The clients want packages that the service does without.
+CLIENTS := build/clients
+clients-check: $(READY) $(CLIENTS)/.ready  ## ask the service by OpenAI's, LangChain's and TypeSafe's own clients
+	$(CLIENTS)/env/bin/python -m pytest -m clients tests/clients
+
+$(CLIENTS)/.ready: tests/clients/install.py
+	@echo 'clients, into $(CLIENTS)'
+	@$(BIN)/python tests/clients/install.py $(CLIENTS)
 
 bento: $(READY)  ## build the Bento
 	$(BIN)/bentoml build

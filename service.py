@@ -11,12 +11,15 @@ import bentoml
 from semif_bento.api import bento, exchange
 from semif_bento.api.answers import Answers
 from semif_bento.api.asking import Asker
+from semif_bento.api.catalogue import Catalogue
+from semif_bento.api.decisions.answers import Decisions
 from semif_bento.api.nli.answers import NliAnswers
 from semif_bento.api.nli.results import ClassifyResponse
 from semif_bento.api.nli.schema import ClassifyRequest
 from semif_bento.api.results import DecisionResult, Health, SharedResponse
 from semif_bento.api.schema import DecideRequest, SharedRequest
 from semif_bento.api.systemone.answers import SystemOne
+from semif_bento.api.typed import TypedAsker
 from semif_bento.backend import Backend
 from semif_bento.calibration import load_calibration
 from semif_bento.engine.registry import KINDS, wanted_kinds
@@ -77,7 +80,10 @@ class SemIf:
             asker = Asker(self.scheduler, tables)
             self.nli = NliAnswers(asker)
             self.answers = Answers(settings, asker)
-            self.systemone = SystemOne.over(asker, settings.model_aliases)
+            self.catalogue = Catalogue.over(asker.backend, settings.model_aliases)
+            typed = TypedAsker(asker)
+            self.systemone = SystemOne(self.catalogue, typed)
+            self.decisions = Decisions(self.catalogue, typed)
 
     @bentoml.on_shutdown
     def close(self) -> None:

@@ -5,7 +5,8 @@
     │   └── EngineUnfit         a model cannot carry an engine; others may start without it
     ├── EvidenceError           calibrate or accept cannot go on; what was scored is kept
     └── RequestError            one request fails; the process goes on
-        ├── UsageError          400 api_usage_error      (System One's routes only)
+        ├── UsageError          400 api_usage_error      (under /v1/ only)
+        │   └── UnknownModel    400 api_usage_error      (404 on Decisions' routes)
         ├── Unauthorized        401 unauthorized
         │   └── TokenMissing    401 unauthorized         (403 on System One's routes)
         ├── NotFound            404 not_found
@@ -15,6 +16,7 @@
         ├── InvalidRequest      422 invalid_request
         │   ├── MalformedJson   422 invalid_request
         │   ├── InvalidShape    422 invalid_request      (System One's routes only)
+        │   ├── InvalidParameter 422 invalid_request     (400 on Decisions' routes)
         │   └── PromptTooLong   422 invalid_request
         ├── Overloaded          429 overloaded           (Retry-After)
         ├── ClientClosed        499 client_closed
@@ -80,6 +82,10 @@ class UsageError(RequestError):
         self.is_bare = is_bare
 
 
+class UnknownModel(UsageError):
+    """Nothing that is served goes by the name that a request gives."""
+
+
 class Unauthorized(RequestError):
     """The bearer token is missing or wrong."""
 
@@ -138,6 +144,21 @@ class InvalidShape(InvalidRequest):
     def __init__(self, details: Sequence[dict[str, Any]]) -> None:
         super().__init__("The body does not fit its schema.")
         self.details = tuple(details)
+
+
+class InvalidParameter(InvalidRequest):
+    """The body is wrong at one place, which the message names.
+
+    Args:
+        message: one sentence; it quotes nothing of the body.
+        param: the place, as `questions[2].choices`; None for the body as a whole.
+        kind: one word for what is wrong there, such as `missing_required_parameter`.
+    """
+
+    def __init__(self, message: str, *, param: str | None, kind: str) -> None:
+        super().__init__(message)
+        self.param = param
+        self.kind = kind
 
 
 class PromptTooLong(InvalidRequest):

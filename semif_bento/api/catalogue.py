@@ -7,13 +7,13 @@ checkpoint that gave it.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 
 from semif_bento.backend import Backend
 from semif_bento.decisions import Engine
 from semif_bento.engine.kind import model_name
 from semif_bento.engine.registry import KINDS
-from semif_bento.errors import StartupError, UsageError
+from semif_bento.errors import StartupError, UnknownModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,26 @@ class Catalogue:
         self._models = tuple(models)
         self._since = since
 
+    @classmethod
+    def over(cls, backend: Backend, aliases: Sequence[str]) -> "Catalogue":
+        """Return what a backend serves, from today on; aliases go to the first of its models.
+
+        Raises:
+            StartupError: as `served_models` raises it.
+        """
+        return cls(served_models(backend, aliases), datetime.now(UTC).date())
+
     def find(self, name: str) -> ServedModel:
         """Return the model that goes by a name.
 
         Raises:
-            UsageError: none does; the message tells the names that there are.
+            UnknownModel: none does; the message tells the names that there are.
         """
         for model in self._models:
             if name in model.names:
                 return model
         known = ", ".join(name for model in self._models for name in model.names)
-        raise UsageError(f"Unknown model; there is: {known}.")
+        raise UnknownModel(f"Unknown model; there is: {known}.")
 
     @property
     def models(self) -> tuple[ServedModel, ...]:

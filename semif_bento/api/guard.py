@@ -13,7 +13,7 @@ from semif_bento.api import access, exchange
 from semif_bento.api.encodings import IDENTITY
 from semif_bento.api.exchange import UNKNOWN_ROUTE, Exchange
 from semif_bento.api.refusal import refuse, refuse_foreign
-from semif_bento.api.routes import ROUTES, is_systemone
+from semif_bento.api.routes import ROUTES, family_of, find
 from semif_bento.api.systemone.schema import NO_IMAGES
 from semif_bento.errors import (
     MethodNotAllowed,
@@ -58,13 +58,16 @@ class Guard:
         try:
             refusal = self._refusal(record, scope, headers)
             answer = self._app if refusal is None else refuse(refusal)
-            await answer(scope, receive, reply.send)
+            # The framework sees a route of the table, never a path that somebody made up.
+            known = {"path": record.route, "raw_path": record.route.encode()}
+            inner = scope if record.route == UNKNOWN_ROUTE else {**scope, **known}
+            await answer(inner, receive, reply.send)
         finally:
             access.record(record)
 
     def _refusal(self, record: Exchange, scope: Scope, headers: Headers) -> RequestError | None:
-        route = ROUTES.get(scope["path"])
-        is_open = route is not None and route.is_open and scope["path"] not in self._closed
+        route = ROUTES.get(record.route)
+        is_open = route is not None and route.is_open and record.route not in self._closed
         if not is_open and not self._knows_token(headers):
             kind = Unauthorized if "authorization" in headers else TokenMissing
             return kind("The bearer token is missing or wrong.")
@@ -75,7 +78,7 @@ class Guard:
         if scope["method"] != "POST":
             return None
         record.encoding = _encoding(headers)
-        if record.is_systemone and _essences(headers) == ["multipart/form-data"]:
+        if record.family == "systemone" and _essences(headers) == ["multipart/form-data"]:
             return UsageError(NO_IMAGES)
         if not _is_json(headers) or record.encoding not in route.encodings:
             encodings = " or ".join(route.encodings)
@@ -110,7 +113,7 @@ class _Reply:
             self._record.status = message["status"]
             request_id = self._record.request_id.encode()
             names = [(b"x-request-id", request_id)]
-            if self._record.is_systemone:
+            if self._record.family == "systemone":
                 names.append((b"x-typesafe-request-id", b"req_" + request_id))
             message = {**message, "headers": [*message["headers"], *names]}
         else:
@@ -119,10 +122,12 @@ class _Reply:
 
 
 def _begin(scope: Scope, headers: Headers) -> Exchange:
+    route, name = find(scope["path"]) or (UNKNOWN_ROUTE, "")
     record = Exchange(
         method=scope["method"] if scope["method"] in _METHODS else "-",
-        route=scope["path"] if scope["path"] in ROUTES else UNKNOWN_ROUTE,
-        is_systemone=is_systemone(scope["path"]),
+        route=route,
+        family=family_of(scope["path"]),
+        name=name,
     )
     given = access.accept_request_id(headers.get("x-request-id", "").encode("latin-1"))
     record.request_id = given or record.request_id

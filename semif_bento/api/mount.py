@@ -12,9 +12,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from semif_bento.api import confidence, exchange, page
+from semif_bento.api import confidence, exchange, model_list, page
 from semif_bento.api.answers import Answers
+from semif_bento.api.catalogue import Catalogue
+from semif_bento.api.decisions.answers import Decisions
+from semif_bento.api.decisions.items import ITEMS_VERSION
+from semif_bento.api.decisions.questions import QUESTIONS_VERSION
+from semif_bento.api.decisions.schema import DecisionsRequest
 from semif_bento.api.refusal import refuse
+from semif_bento.api.routes import MODEL
 from semif_bento.api.systemone import questions
 from semif_bento.api.systemone.answers import SystemOne
 from semif_bento.api.systemone.schema import SystemOneRequest
@@ -24,6 +30,11 @@ _SYSTEMONE_HEADERS = {
     "x-semif-confidence": confidence.FORMULAS,
     "x-semif-questions": questions.MAPPING_VERSION,
 }
+_DECISIONS_HEADERS = {
+    "x-semif-confidence": confidence.FORMULAS,
+    "x-semif-questions": QUESTIONS_VERSION,
+    "x-semif-items": ITEMS_VERSION,
+}
 
 
 class Service(Protocol):
@@ -31,6 +42,8 @@ class Service(Protocol):
 
     answers: Answers
     systemone: SystemOne
+    decisions: Decisions
+    catalogue: Catalogue
 
 
 def build(service: Callable[[], Service]) -> Starlette:
@@ -40,7 +53,7 @@ def build(service: Callable[[], Service]) -> Starlette:
         return _to_json(service().answers.health())
 
     async def models(_: Request) -> Response:
-        return _to_json(service().systemone.models())
+        return _to_json(model_list.to_model_list(service().catalogue))
 
     async def systemone(request: Request) -> Response:
         record = exchange.current()
@@ -54,10 +67,30 @@ def build(service: Callable[[], Service]) -> Starlette:
             return refuse(error)
         return _to_json(answer, _SYSTEMONE_HEADERS)
 
+    async def model(_: Request) -> Response:
+        try:
+            return _to_json(model_list.to_model_entry(service().catalogue, exchange.current().name))
+        except RequestError as error:
+            return refuse(error)
+
+    async def decisions(request: Request) -> Response:
+        record = exchange.current()
+        if not isinstance(record.body, DecisionsRequest):
+            raise TypeError("the body layer checks every body")
+        try:
+            answer = await service().decisions.answer(
+                record.body, request.headers, record.arrived_s
+            )
+        except RequestError as error:
+            return refuse(error)
+        return _to_json(answer, _DECISIONS_HEADERS)
+
     handlers: dict[str, tuple[str, Callable[[Request], Awaitable[Response]]]] = {
         "/health": ("GET", health),
         "/v1/models": ("GET", models),
+        MODEL: ("GET", model),
         "/v1/systemone": ("POST", systemone),
+        "/v1/decisions": ("POST", decisions),
         "/docs": ("GET", page.respond),
     }
     return Starlette(

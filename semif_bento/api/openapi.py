@@ -9,8 +9,9 @@ from typing import Any
 import yaml
 
 from semif_bento import __version__, errors
+from semif_bento.api.exchange import Family
 from semif_bento.api.refusal import render
-from semif_bento.api.routes import ROUTES, is_systemone
+from semif_bento.api.routes import MODEL, ROUTES, family_of
 from semif_bento.api.typed import DIAGNOSTICS, WORKLOAD
 
 Document = dict[str, Any]
@@ -20,6 +21,7 @@ _ABOUT = "Typed decisions over text by one forward pass: softmax over the option
 _REFERENCE = "#/components/schemas/{model}"
 _ERRORS: tuple[type[errors.RequestError], ...] = (
     errors.UsageError,
+    errors.UnknownModel,
     errors.Unauthorized,
     errors.TokenMissing,
     errors.NotFound,
@@ -32,7 +34,8 @@ _ERRORS: tuple[type[errors.RequestError], ...] = (
     errors.ScoringTimeout,
 )
 _OF_TOKENS = (errors.Unauthorized, errors.TokenMissing)
-_OF_SYSTEMONE = (errors.UsageError,)
+_OF_V1 = (errors.UsageError, errors.UnknownModel)
+_OF_NAMES = (errors.UnknownModel,)
 _OF_ENGINES = (errors.NotFound,)
 _ERROR_SCHEMA: Document = {
     "type": "object",
@@ -42,6 +45,22 @@ _ERROR_SCHEMA: Document = {
             "type": "object",
             "required": ["code", "message"],
             "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+        }
+    },
+}
+_DECISIONS_ERROR_SCHEMA: Document = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": "string"},
+            },
         }
     },
 }
@@ -66,11 +85,26 @@ _SYSTEMONE_ERROR_SCHEMA: Document = {
         }
     },
 }
+_ERROR_NAMES: dict[Family, str] = {
+    "native": "Error",
+    "systemone": "SystemOneError",
+    "decisions": "OpenAIError",
+}
+_WISHES: list[Document] = [
+    {"name": WORKLOAD, "in": "header", "schema": {"type": "string", "minLength": 1}},
+    {"name": DIAGNOSTICS, "in": "header", "schema": {"enum": ["true", "false"]}},
+]
 _PARAMETERS: dict[str, list[Document]] = {
-    "/v1/systemone": [
-        {"name": WORKLOAD, "in": "header", "schema": {"type": "string", "minLength": 1}},
-        {"name": DIAGNOSTICS, "in": "header", "schema": {"enum": ["true", "false"]}},
-    ]
+    "/v1/systemone": _WISHES,
+    "/v1/decisions": _WISHES,
+    MODEL: [
+        {
+            "name": "model",
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "minLength": 1},
+        }
+    ],
 }
 
 
@@ -82,7 +116,11 @@ class Corrected:
 
     def asdict(self) -> Document:
         """Return the corrected document; BentoML's tags and operation ids stay."""
-        schemas: Document = {"Error": _ERROR_SCHEMA, "SystemOneError": _SYSTEMONE_ERROR_SCHEMA}
+        schemas: Document = {
+            "Error": _ERROR_SCHEMA,
+            "SystemOneError": _SYSTEMONE_ERROR_SCHEMA,
+            "OpenAIError": _DECISIONS_ERROR_SCHEMA,
+        }
         paths = {path: self._path(path, schemas) for path in ROUTES}
         components = {
             "schemas": schemas,
@@ -109,7 +147,7 @@ class Corrected:
             if path in _PARAMETERS:
                 operation["parameters"] = _PARAMETERS[path]
             if method == "post" and route.body:
-                schema = _refer(route.body, schemas)
+                schema = _refer(route.body, schemas, path)
                 required = bool(route.body.model_fields)
                 operation["requestBody"] = {"required": required, "content": {JSON: schema}}
             if route.is_open:
@@ -126,32 +164,39 @@ def _responses(path: str, schemas: Document) -> Document:
     route = ROUTES[path]
     ok: Document = {"description": "ok"}
     if route.answer:
-        ok["content"] = {JSON: _refer(route.answer, schemas)}
+        ok["content"] = {JSON: _refer(route.answer, schemas, path)}
     return {"200": ok, **_refusals(path)}
 
 
 def _refusals(path: str) -> Document:
-    route, as_systemone = ROUTES[path], is_systemone(path)
-    name = "SystemOneError" if as_systemone else "Error"
-    content = {JSON: {"schema": {"$ref": _REFERENCE.format(model=name)}}}
+    route, family = ROUTES[path], family_of(path)
+    content = {JSON: {"schema": {"$ref": _REFERENCE.format(model=_ERROR_NAMES[family])}}}
     kinds = [
         kind
         for kind in _ERRORS
-        if (route.body or kind in _OF_TOKENS)
+        if (route.body or kind in _OF_TOKENS or (path == MODEL and kind in _OF_NAMES))
         and not (route.is_open and kind in _OF_TOKENS)
-        and (as_systemone or kind not in _OF_SYSTEMONE)
+        and (family != "native" or kind not in _OF_V1)
         and (route.needs_engine or kind not in _OF_ENGINES)
     ]
-    statuses = {render(kind(""), as_systemone=as_systemone)[0]: kind.code for kind in kinds}
+    statuses = {}
+    for kind in kinds:
+        status, body = render(kind(""), family)
+        statuses[status] = body["error"]["code"] if family == "decisions" else kind.code
     return {
         str(status): {"description": code, "content": content}
         for status, code in sorted(statuses.items())
     }
 
 
-def _refer(model: type[Any], schemas: Document) -> Document:
-    """Return a reference to `model`, its schema and those it needs added to `schemas`."""
-    schema = model.model_json_schema(ref_template=_REFERENCE, mode="validation")
-    schemas.update(schema.pop("$defs", {}))
-    schemas[model.__name__] = schema
-    return {"schema": {"$ref": _REFERENCE.format(model=model.__name__)}}
+def _refer(model: type[Any], schemas: Document, path: str) -> Document:
+    """Return a reference to `model`, its schema and those it needs added to `schemas`.
+
+    Two protocols have models of one name, so OpenAI's have it before theirs.
+    """
+    prefix = "OpenAI" if family_of(path) == "decisions" else ""
+    template = _REFERENCE.format(model=prefix + "{model}")
+    schema = model.model_json_schema(ref_template=template, mode="validation")
+    schemas.update({prefix + name: part for name, part in schema.pop("$defs", {}).items()})
+    schemas[prefix + model.__name__] = schema
+    return {"schema": {"$ref": template.format(model=model.__name__)}}

@@ -5,6 +5,8 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 from semif_bento.api import exchange
+from semif_bento.api.decisions import refusal as decisions
+from semif_bento.api.exchange import Family
 from semif_bento.api.routes import ROUTES
 from semif_bento.api.systemone import refusal as systemone
 from semif_bento.errors import (
@@ -26,11 +28,15 @@ _FOREIGN: dict[int, RequestError] = {
 _FAILED = ScoringFailed("The server failed; its log says where.")
 
 
-def render(error: RequestError, *, as_systemone: bool) -> tuple[int, dict[str, Any]]:
+def render(error: RequestError, family: Family) -> tuple[int, dict[str, Any]]:
     """Return the status and body that tell a client of an error, in the family's own shape."""
-    if as_systemone:
-        return systemone.render(error)
-    return error.status, {"error": {"code": error.code, "message": error.message}}
+    match family:
+        case "systemone":
+            return systemone.render(error)
+        case "decisions":
+            return decisions.render(error)
+        case "native":
+            return error.status, {"error": {"code": error.code, "message": error.message}}
 
 
 def refuse(error: RequestError) -> JSONResponse:
@@ -44,7 +50,7 @@ def refuse(error: RequestError) -> JSONResponse:
         headers["www-authenticate"] = "Bearer"
     if isinstance(error, MethodNotAllowed):
         headers["allow"] = ", ".join(ROUTES[record.route].methods)
-    status, body = render(error, as_systemone=record.is_systemone)
+    status, body = render(error, record.family)
     return JSONResponse(body, status, headers)
 
 

@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from semif_bento.api.json_paths import name_key, name_path
-from semif_bento.errors import InvalidRequest, MalformedJson
+from semif_bento.api.json_paths import name_key, name_path, spell_path
+from semif_bento.errors import InvalidParameter, InvalidRequest, MalformedJson
 
 MAX_DEPTH = 100
 MAX_INTEGER_DIGITS = 4300
@@ -123,4 +123,5 @@ def _check(value: object, path: list[str | int]) -> None:
 def _refuse(path: list[str | int], reason: str, key: str | None = None) -> NoReturn:
     name = key and name_key(path, key)
     detail = f": `{name}`" if name else ""
-    raise InvalidRequest(f"{name_path(path)} {reason}{detail}.")
+    message = f"{name_path(path)} {reason}{detail}."
+    raise InvalidParameter(message, param=spell_path(path) or None, kind="invalid_value")

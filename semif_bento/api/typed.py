@@ -6,6 +6,7 @@ the model.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from semif_bento.api.asking import Asker
 from semif_bento.api.catalogue import ServedModel
@@ -161,6 +162,30 @@ def to_evidence(
         pair_logits=dict(zip(scores.option_ids, map(list, pairs), strict=True)) if pairs else None,
         calibrated=table.view(workload, scores.option_logits) if workload else None,
     )
+
+
+def told(evidence: Evidence | None) -> dict[str, Any]:
+    """Return what goes with an answer as JSON, without what is None."""
+    if evidence is None:
+        return {"trivial": True}
+    view = evidence.calibrated
+    found = {
+        "margin": evidence.margin,
+        "near_tie": evidence.near_tie,
+        "prompt_sha256": evidence.prompt_sha256,
+        "prompt_version": evidence.prompt_version,
+        "engine": evidence.engine,
+        "letter_mass": evidence.letter_mass,
+        "support": evidence.support,
+        "pair_logits": evidence.pair_logits,
+        "calibrated": view
+        and {
+            "workload": view.workload,
+            "temperature": view.temperature,
+            "probabilities": view.by_option(evidence.option_ids),
+        },
+    }
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def by_option(scores: Scores) -> dict[str, float]:

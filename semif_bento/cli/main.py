@@ -18,6 +18,7 @@ from semif_bento.cli import (
     calibrate,
     demo,
     doctor,
+    mcp,
     overlay,
     pull,
     readme,
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_bench_classify(commands)
     _add_calibrate(commands)
     _add_accept(commands)
+    _add_mcp(commands)
     _add_settings_table(commands)
     return parser
 
@@ -205,6 +207,14 @@ def _add_accept(commands: "Commands[argparse.ArgumentParser]") -> None:
     command.add_argument(
         "--max-p50-ms", type=float, metavar="MS", help="bar for 21 criteria over a fresh state"
     )
+
+
+def _add_mcp(commands: "Commands[argparse.ArgumentParser]") -> None:
+    summary = "offer a running service's decisions as tools, by MCP over standard input and output"
+    command = add(commands, "mcp", mcp.run, summary)
+    command.add_argument("--url", default="http://127.0.0.1:3000", help="the running service")
+    add_path(command, "--token-file", "the service's token (default: SEMIF_API_TOKEN)")
+    command.add_argument("--model", help="a name from GET /v1/models (default: its first)")
 
 
 def _add_target(command: argparse.ArgumentParser, directory: str) -> None:

@@ -54,7 +54,7 @@ def open_target(args: argparse.Namespace) -> "Target":
     from semif_bento.evidence.target import open_local, open_service
 
     if args.url:
-        return open_service(args.url, _read_token(args.token_file))
+        return open_service(args.url, read_token(args.token_file))
     settings = read_settings(args)
     _announce(settings)
     return open_local(settings)
@@ -71,7 +71,7 @@ def open_engine_target(args: argparse.Namespace) -> "EngineTarget":
 
     kind = KINDS[args.engine]
     if args.url:
-        return open_engine_service(args.url, _read_token(args.token_file), kind)
+        return open_engine_service(args.url, read_token(args.token_file), kind)
     settings = read_settings(args, uses_small_model=kind is LETTERS)
     if not kind.is_wanted(settings):
         raise EvidenceError(f"--engine {kind.name}: {kind.absent}")
@@ -114,7 +114,12 @@ def _announce(settings: Settings) -> None:
     print(f"loading {model} on {settings.device} in {dtype}", flush=True)
 
 
-def _read_token(file: Path | None) -> str:
+def read_token(file: Path | None) -> str:
+    """Return a service's token: from a file, else from the environment.
+
+    Raises:
+        EvidenceError: there is none, or its file cannot be read.
+    """
     file = file or (Path(os.environ[TOKEN_FILE]) if os.environ.get(TOKEN_FILE) else None)
     if file is None:
         if token := os.environ.get(TOKEN, "").strip():

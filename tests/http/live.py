@@ -33,7 +33,11 @@ class Server:
     """One `bentoml serve`, of the scripted scorer unless told otherwise; ready when asked."""
 
     def __init__(
-        self, home: Path, service: str = "tests.servers.scripted:SemIf", **environ: str
+        self,
+        home: Path,
+        service: str = "tests.servers.scripted:SemIf",
+        python: Path = Path(sys.executable),
+        **environ: str,
     ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -49,8 +53,7 @@ class Server:
             "OMP_NUM_THREADS": "1",
             **environ,
         }
-        bentoml = Path(sys.executable).parent / "bentoml"
-        command = [bentoml, "serve", service, "--host", "127.0.0.1"]
+        command = [python.parent / "bentoml", "serve", service, "--host", "127.0.0.1"]
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, "--port", str(self.port)], cwd=ROOT, env={**kept, **given}, stdout=log,

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from semif_bento.api.decisions import input_schema, schema
+from semif_bento.api.decisions.schema import DecisionsRequest
 from semif_bento.api.json_paths import PRINTABLE_KEYS, name_path
 from semif_bento.api.nli.schema import ClassifyRequest, PairBody
 from semif_bento.api.schema import DecideRequest, DecisionBody, OptionBody, SharedRequest
@@ -82,8 +84,15 @@ def test_a_place_prints_the_protocols_keys_and_hides_the_callers():
 
 def test_every_key_of_the_protocol_may_be_printed():
     ours = (DecideRequest, SharedRequest, DecisionBody, OptionBody, ClassifyRequest, PairBody)
-    models = (*ours, SystemOneRequest, Noul)
-    assert {key for model in models for key in model.model_fields} == PRINTABLE_KEYS
+    theirs = (SystemOneRequest, Noul, *openai_models())
+    assert {key for model in (*ours, *theirs) for key in model.model_fields} == PRINTABLE_KEYS
+
+
+def openai_models():
+    """The models of POST /v1/decisions: all that the request's JSON schema is made of."""
+    names = DecisionsRequest.model_json_schema()["$defs"]
+    known = {**vars(input_schema), **vars(schema)}
+    return (DecisionsRequest, *(known[name] for name in names))
 
 
 def test_a_request_is_as_sent_digits_order_and_all():

@@ -114,6 +114,8 @@ def _act(state: object) -> None:
     match state:
         case {"until": str(path)}:
             wait_for_file(path)
+        case [{"content": [dict(inner)]}]:  # what /v1/decisions makes of one JSON part
+            _act(inner)
         case {"sleep": float(seconds) | int(seconds)}:
             time.sleep(seconds)
         case {"raise": "out of memory"}:

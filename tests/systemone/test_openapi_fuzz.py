@@ -23,7 +23,8 @@ CHECKS = [
     response_schema_conformance,
 ]
 EXAMPLES = 40
-BODIES = {"/decide", "/decide/shared", "/classify", "/v1/systemone"}
+BODIES = {"/decide", "/decide/shared", "/classify", "/v1/systemone", "/v1/decisions"}
+OPEN_ENDED = {"/v1/models/{model}"}  # no document knows the names of what is loaded
 LEAST_RIGHT = 0.8  # of the answers to requests that the document allows
 GENERATED = settings(
     max_examples=EXAMPLES,
@@ -39,7 +40,8 @@ GENERATED = settings(
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Both engines, since a request may name either."""
     home = tmp_path_factory.mktemp("both")
-    started = Server(home, SEMIF_NLI_MODEL="package:scripted/nli")
+    service = "tests.servers.scripted:SemIf"
+    started = Server(home, service, SEMIF_NLI_MODEL="package:scripted/nli")
     yield started.wait_until_ready()
     assert started.stop() == 0
 
@@ -63,6 +65,12 @@ def repair(body: dict) -> None:
     for things in (decisions, body.get("options", []), *(one["options"] for one in decisions)):
         for index, thing in enumerate(things):
             thing["id"] += str(index)
+    questions = body.get("questions")
+    for question in questions if isinstance(questions, list) else []:
+        for index, choice in enumerate(question.get("choices", [])):
+            choice["value"] = str(index)
+    if isinstance(body.get("input"), list):
+        body["input"] = [item for item in body["input"] if "output" not in item] or "only outputs"
 
 
 def ask_all(operation, mode) -> Counter[int]:
@@ -88,8 +96,10 @@ def test_right_requests_are_answered_on_every_route_as_the_document_says(operati
         statuses = ask_all(operation, schemathesis.GenerationMode.POSITIVE)
         if path in BODIES:
             assert statuses[200] >= LEAST_RIGHT * statuses.total(), (path, statuses)
+        elif path in OPEN_ENDED:
+            assert set(statuses) <= {200, 404}
         else:
-            assert set(statuses) == {200}
+            assert set(statuses) == {200}, (path, statuses)
 
 
 @pytest.mark.parametrize("path", sorted(BODIES))

@@ -2,13 +2,11 @@
 
 import logging
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
-from semif_bento.api.asking import Asker
-from semif_bento.api.catalogue import Catalogue, ServedModel, served_models
+from semif_bento.api.catalogue import Catalogue, ServedModel
 from semif_bento.api.systemone import rendering
 from semif_bento.api.systemone.questions import to_question
-from semif_bento.api.systemone.results import ModelList, SystemOneResponse, Usage
+from semif_bento.api.systemone.results import SystemOneResponse, Usage
 from semif_bento.api.systemone.schema import SystemOneRequest
 from semif_bento.api.typed import TypedAsker, Wishes
 from semif_bento.errors import InvalidRequest, ScoringFailed, UsageError
@@ -18,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class SystemOne:
-    """The routes over every engine.
+    """The route over every engine.
 
     Args:
         catalogue: the models that a request may name.
@@ -28,16 +26,6 @@ class SystemOne:
     def __init__(self, catalogue: Catalogue, asker: TypedAsker) -> None:
         self._catalogue = catalogue
         self._asker = asker
-
-    @classmethod
-    def over(cls, asker: Asker, aliases: tuple[str, ...]) -> "SystemOne":
-        """Return the routes over what is loaded; aliases go to the first of its models."""
-        models = served_models(asker.backend, aliases)
-        return cls(Catalogue(models, datetime.now(UTC).date()), TypedAsker(asker))
-
-    def models(self) -> ModelList:
-        """Answer GET /v1/models."""
-        return rendering.to_model_list(self._catalogue)
 
     async def answer(
         self, body: SystemOneRequest, headers: Mapping[str, str], arrived_s: float

@@ -95,17 +95,3 @@ class SystemOneResponse(Wire):
     model: str
     answers: dict[str, Answer]
     usage: Usage
-
-
-class ModelMetadata(Wire):
-    """A model that a request may name."""
-
-    name: str
-    description: str
-    release_date: str
-
-
-class ModelList(Wire):
-    """Answer of GET /v1/models."""
-
-    models: list[ModelMetadata]
