@@ -4,6 +4,7 @@ Knows nothing of budgets or of the memory that is free at a moment. The cost is 
 figures of the group's shape; its factors come from following what the loaded model allocates.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.meter import PeakMeter
 from semif_bento.engine.prefix import KeyValues, PrefixState
 from semif_bento.engine.shape import GroupShapes
+
+logger = logging.getLogger(__name__)
 
 PROBE_PREFIX_TOKENS = 64
 PROBE_GROUPS = ([64], [256], [64] * 4, [65] * 4, [20, 40, 70, 100, 130])
@@ -91,8 +94,10 @@ class CostModel:
 
 def measure_cost(backbone: Backbone) -> CostModel:
     """Measure the factors of a model's cost by following a few small forwards."""
-    prefix = backbone.prefill([0] * PROBE_PREFIX_TOKENS)
     is_padded = backbone.branch_attention == "views"
+    count = len(PROBE_GROUPS) + is_padded * len(JOINING_PROBES)
+    logger.info("measuring the memory of %d groups of branches", count)
+    prefix = backbone.prefill([0] * PROBE_PREFIX_TOKENS)
     probes = [(lengths, prefix.length) for lengths in PROBE_GROUPS]
     shapes = [GroupShapes.of(*probe, is_padded=is_padded) for probe in probes]
     meters = [_follow(backbone, prefix, lengths) for lengths, _ in probes]

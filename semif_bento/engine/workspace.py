@@ -5,6 +5,9 @@ Knows nothing of models. One call runs at a time, so each engine may use the who
 
 from dataclasses import dataclass
 
+from semif_bento.decisions import EngineStatus
+from semif_bento.engine.backbone import Backbone
+from semif_bento.engine.budget import BranchBudget
 from semif_bento.engine.memory import (
     GIB,
     MIB,
@@ -52,6 +55,21 @@ class Workspace:
         idle = max(0, self.memory.reserved_bytes() - self.memory.allocated_bytes())
         cache = settings.prefix_cache_mib * MIB
         return int(settings.vram_cap_gib * GIB) - self.weight_bytes - idle - cache
+
+    def status(
+        self, backbone: Backbone, budget: BranchBudget, device_name: str, kernels: str
+    ) -> EngineStatus:
+        """Report memory, cache and what an engine runs on; safe from any thread at any time."""
+        return EngineStatus(
+            device_name=device_name,
+            allocated_gib=self.memory.allocated_bytes() / GIB,
+            reserved_gib=self.memory.reserved_bytes() / GIB,
+            linear_attention_kernels=kernels,
+            branch_attention=backbone.branch_attention,
+            matrix_products=backbone.matrix_products,
+            branch_budget_mib=budget.budget_bytes / MIB,
+            prefix_cache=self.prefix_cache.status(),
+        )
 
     def rest(self) -> None:
         """Hand back what start-up left idle, and take what is reserved then as the baseline."""

@@ -53,6 +53,18 @@ def test_the_whole_directory_starts(directory):
     assert _open(directory).identity.dtype == "float32"
 
 
+def test_a_start_says_what_it_is_at(directory, caplog):
+    with caplog.at_level("INFO", "semif_bento"):
+        _open(directory)
+    phases = [record.getMessage() for record in caplog.records]
+    starts = [
+        *("loading ", "proving the answer slots", "proving shared states, 1 of 2"),
+        *("proving shared states, 2 of 2", "measuring the memory of 5 groups", "ready for "),
+    ]
+    assert len(phases) == len(starts)
+    assert all(line.startswith(start) for line, start in zip(phases, starts, strict=True))
+
+
 def test_a_missing_weight_is_refused_and_named(directory):
     _change_weights(directory, lambda weights: weights.pop(NORM))
     assert _refusal(directory) == f"The checkpoint did not load whole: 1 missing ({NORM})."

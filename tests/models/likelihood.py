@@ -34,7 +34,7 @@ def reference(loaded: LoadedModel, state: JsonState, decision: Decision) -> list
     question = wording.question_text(decision)
     logits = []
     for option in decision.options:
-        text = wording.option_text(decision, option)
+        text = wording.option_text(option)
         likely, tokens = log_prob(loaded, wording.state_text(state) + question, text)
         prior, _ = log_prob(loaded, wording.PRIOR_TEXT + question, text)
         logits.append(wording.option_logit(likely, prior, tokens))

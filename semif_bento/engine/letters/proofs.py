@@ -3,6 +3,7 @@
 Knows nothing of HTTP or settings. A proof that fails raises StartupError with one line.
 """
 
+import logging
 from collections.abc import Sequence
 
 import torch
@@ -15,6 +16,8 @@ from semif_bento.engine.letters.encoding import Encoder
 from semif_bento.engine.letters.head import SlotHead
 from semif_bento.engine.tolerance import allowed_distance, relative_distance
 from semif_bento.errors import ScoringFailed, StartupError
+
+logger = logging.getLogger(__name__)
 
 _YES_NO = (Option("yes", "The deployment succeeded."), Option("no", "It did not succeed."))
 _SHORT = Decision("warm-up", "Is there evidence that the deployment succeeded?", _YES_NO)
@@ -43,7 +46,8 @@ def prove_backbone(backbone: Backbone, encoder: Encoder) -> None:
     Raises:
         StartupError: they differ by more than the dtype's tolerance, or are not finite.
     """
-    for state in PROBE_STATES:
+    for number, state in enumerate(PROBE_STATES, 1):
+        logger.info("proving shared states, %d of %d", number, len(PROBE_STATES))
         encoded = encoder.encode(ScoreRequest(state, (_SHORT, _LONG)))
         suffixes = [decision.suffix_ids for decision in encoded.decisions]
         fresh = torch.cat([backbone.whole(encoded.whole(i)) for i in range(len(suffixes))])
@@ -76,6 +80,7 @@ def prove_model(
         StartupError: a logit is not finite, or they differ by more than the dtype's tolerance (a
             model may do more to its logits than one linear layer: soft-capping, scaling).
     """
+    logger.info("proving the answer slots against the model")
     encoded = encoder.encode(ScoreRequest(PROBE_STATES[0], (_SHORT,)))
     hidden = backbone.whole(encoded.whole(0))
     try:

@@ -24,7 +24,6 @@ from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.budget import BranchBudget
 from semif_bento.engine.letters.encoding import EncodedDecision, EncodedRequest, Encoder
 from semif_bento.engine.letters.head import SlotHead
-from semif_bento.engine.memory import GIB, MIB
 from semif_bento.engine.prefix import PrefixState
 from semif_bento.engine.workspace import Workspace
 from semif_bento.protocol import (
@@ -64,7 +63,7 @@ class TorchScorer:
         self.guard = workspace.guard
         self._encoder, self._backbone, self._head = encoder, backbone, head
         self._budget = budget
-        self._prefix_cache, self._memory = workspace.prefix_cache, workspace.memory
+        self._workspace, self._prefix_cache = workspace, workspace.prefix_cache
         self._device_name, self._kernels = device_name, linear_attention_kernels
         self.serving_config = f"shared-prefix-{backbone.branch_attention}-v1"
 
@@ -103,15 +102,8 @@ class TorchScorer:
 
     def status(self) -> EngineStatus:
         """Report memory, kernels and cache figures; safe from any thread at any time."""
-        return EngineStatus(
-            device_name=self._device_name,
-            allocated_gib=self._memory.allocated_bytes() / GIB,
-            reserved_gib=self._memory.reserved_bytes() / GIB,
-            linear_attention_kernels=self._kernels,
-            branch_attention=self._backbone.branch_attention,
-            matrix_products=self._backbone.matrix_products,
-            branch_budget_mib=self._budget.budget_bytes / MIB,
-            prefix_cache=self._prefix_cache.status(),
+        return self._workspace.status(
+            self._backbone, self._budget, self._device_name, self._kernels
         )
 
     @torch.inference_mode()

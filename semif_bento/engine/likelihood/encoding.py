@@ -110,7 +110,7 @@ class LikelihoodEncoder:
     def _options(self, index: int, decision: Decision) -> EncodedOptions:
         found: list[Ids] = []
         for option in decision.options:
-            text = option_text(decision, option)
+            text = option_text(option)
             ids = self._after(ANSWER_EDGE, self._answer_edge, text)
             if not ids:
                 raise InvalidRequest(
@@ -158,7 +158,7 @@ class LikelihoodEncoder:
             (row,) = encoded.options
             for text, context in ((state_text(state), encoded.state), (PRIOR_TEXT, encoded.prior)):
                 for option, place in zip(decision.options, row.place, strict=True):
-                    prompt = text + question_text(decision) + option_text(decision, option)
+                    prompt = text + question_text(decision) + option_text(option)
                     ids = context.prefix_ids + context.questions[0] + row.distinct[place]
                     whole = tokenizer.encode(prompt, add_special_tokens=False)
                     if ids != (*self._start_ids, *whole):

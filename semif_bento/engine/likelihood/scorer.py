@@ -29,7 +29,6 @@ from semif_bento.engine.likelihood.wording import (
     MOST_OPTIONS,
     option_logit,
 )
-from semif_bento.engine.memory import GIB, MIB
 from semif_bento.engine.prefix import PrefixState
 from semif_bento.engine.workspace import Workspace
 from semif_bento.protocol import softmax
@@ -57,7 +56,7 @@ class TorchLikelihood:
         self.guard = workspace.guard
         self.serving_config = f"likelihood-shared-prefix-{reader.backbone.branch_attention}-v1"
         self._encoder, self._reader, self._priors = encoder, reader, PriorCache()
-        self._prefix_cache, self._memory = workspace.prefix_cache, workspace.memory
+        self._workspace, self._prefix_cache = workspace, workspace.prefix_cache
         self._device_name, self._kernels = device_name, linear_attention_kernels
 
     def prompt_version(self, options: int) -> str:
@@ -96,16 +95,9 @@ class TorchLikelihood:
 
     def status(self) -> EngineStatus:
         """Report memory, kernels and cache figures; safe from any thread at any time."""
-        backbone, budget = self._reader.backbone, self._reader.budget
-        return EngineStatus(
-            device_name=self._device_name,
-            allocated_gib=self._memory.allocated_bytes() / GIB,
-            reserved_gib=self._memory.reserved_bytes() / GIB,
-            linear_attention_kernels=self._kernels,
-            branch_attention=backbone.branch_attention,
-            matrix_products=backbone.matrix_products,
-            branch_budget_mib=budget.budget_bytes / MIB,
-            prefix_cache=self._prefix_cache.status(),
+        reader = self._reader
+        return self._workspace.status(
+            reader.backbone, reader.budget, self._device_name, self._kernels
         )
 
     @torch.inference_mode()

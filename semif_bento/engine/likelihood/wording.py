@@ -50,14 +50,13 @@ def question_text(decision: Decision) -> str:
     return f" {decision.question}\n{ANSWER_EDGE}"
 
 
-def option_text(decision: Decision, option: Option) -> str:
-    """Return what is scored for an option of a decision, with the space before it.
+def option_text(option: Option) -> str:
+    """Return what is scored for an option, with the space before it.
 
-    A level is what is said of it: its number carries nothing. Any other option that has a label
-    goes by it, and by what is said of it where anything is.
+    An option that has a label goes by it, and by what is said of it where anything is.
     """
     label, description = option.label, option.description
-    if label is None or (decision.kind == "levels" and description):
+    if label is None:
         return f" {description}"
     return f" {label}: {description}" if description else f" {label}"
 
@@ -65,7 +64,7 @@ def option_text(decision: Decision, option: Option) -> str:
 def word(question: Question) -> Decision:
     """Return the decision that a typed question asks for; its options are in its order.
 
-    Yes and no go by what is said of them alone: the words themselves carry next to nothing.
+    Yes and no go by what is said of them, and so does a level: its number carries nothing.
     """
     options = tuple(_option(question, one) for one in question.options)
     text = question.instructions or QUESTION_TEXT[question.kind]
@@ -73,9 +72,17 @@ def word(question: Question) -> Decision:
 
 
 def _option(question: Question, given: Answerable) -> Option:
-    if question.kind != "yes_no":
-        return Option(given.id, given.description, given.label)
-    return Option(given.id, given.description or (YES_TEXT if given.id == TRUE else NO_TEXT))
+    match question.kind:
+        case "yes_no":
+            return Option(given.id, given.description or _yes_or_no(given))
+        case "choice":
+            return Option(given.id, given.description, given.label)
+        case "levels":
+            return Option(given.id, given.description or given.label)
+
+
+def _yes_or_no(given: Answerable) -> str:
+    return YES_TEXT if given.id == TRUE else NO_TEXT
 
 
 def option_logit(log_likelihood: float, log_prior: float, tokens: int) -> float:
@@ -106,7 +113,7 @@ class ScoredHash:
 
     def of(self, decision: Decision) -> str:
         """Return a decision's hash in hexadecimal."""
-        options = sorted({option_text(decision, option) for option in decision.options})
+        options = sorted({option_text(option) for option in decision.options})
         found = self._begun.copy()
         found.update(f"{_json(question_text(decision))}, {_json(options)}]".encode())
         return found.hexdigest()

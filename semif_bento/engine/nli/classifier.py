@@ -13,7 +13,6 @@ from semif_bento.caller import Caller
 from semif_bento.decisions import EngineStatus, ModelIdentity
 from semif_bento.engine.backbone import Backbone
 from semif_bento.engine.budget import BranchBudget
-from semif_bento.engine.memory import GIB, MIB
 from semif_bento.engine.nli.encoding import Input, PairEncoder
 from semif_bento.engine.nli.run import Run
 from semif_bento.engine.nli.sharing import find_beginnings
@@ -69,16 +68,8 @@ class TorchClassifier:
 
     def status(self) -> EngineStatus:
         """Report memory, kernels and cache figures; safe from any thread at any time."""
-        memory = self._workspace.memory
-        return EngineStatus(
-            device_name=self._device_name,
-            allocated_gib=memory.allocated_bytes() / GIB,
-            reserved_gib=memory.reserved_bytes() / GIB,
-            linear_attention_kernels=self._kernels,
-            branch_attention=self._backbone.branch_attention,
-            matrix_products=self._backbone.matrix_products,
-            branch_budget_mib=self._budget.budget_bytes / MIB,
-            prefix_cache=self._workspace.prefix_cache.status(),
+        return self._workspace.status(
+            self._backbone, self._budget, self._device_name, self._kernels
         )
 
     @torch.inference_mode()

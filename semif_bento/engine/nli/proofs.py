@@ -3,6 +3,7 @@
 Knows nothing of HTTP or settings. A proof that fails raises StartupError with one line.
 """
 
+import logging
 from collections.abc import Sequence
 
 import torch
@@ -14,6 +15,8 @@ from semif_bento.engine.nli.encoding import PairEncoder
 from semif_bento.engine.tolerance import allowed_distance, relative_distance
 from semif_bento.entailment import Pair
 from semif_bento.errors import StartupError
+
+logger = logging.getLogger(__name__)
 
 _PREMISE = "The deployment completed at 14:02 UTC. Health checks passed in all three zones."
 _CLAIM = 'The answer to "Did the deployment succeed, in every zone and at once?" is '
@@ -34,6 +37,7 @@ def prove_classifier(checkpoint: NliCheckpoint, backbone: Backbone, encoder: Pai
     Raises:
         StartupError: they differ by more than the dtype's tolerance, or are not finite.
     """
+    logger.info("proving %d pairs against the NLI model", len(PROBES))
     encoded = sorted(encoder.encode(PROBES), key=lambda given: given.length)
     wholes = [given.prefix_ids + given.suffix_ids for given in encoded]
     untouched = torch.cat([_logits(checkpoint, [ids]) for ids in wholes])  # (3, 3)

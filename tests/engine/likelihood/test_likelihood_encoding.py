@@ -32,7 +32,7 @@ def whole_prompts(request):
     for index, decision in enumerate(request.decisions):
         question = wording.question_text(decision)
         for place, option in enumerate(decision.options):
-            end = question + wording.option_text(decision, option)
+            end = question + wording.option_text(option)
             yield index, place, wording.state_text(request.state) + end, wording.PRIOR_TEXT + end
 
 
@@ -128,7 +128,7 @@ def test_the_hash_is_over_what_is_scored_in_any_order_of_the_options():
         wording.state_text(state),
         wording.PRIOR_TEXT,
         wording.question_text(PLAIN),
-        sorted(wording.option_text(PLAIN, option) for option in YES_NO),
+        sorted(wording.option_text(option) for option in YES_NO),
     ]
     expected = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
     assert hashes == (expected, expected)
