@@ -60,7 +60,6 @@ def to_rows(line: int, item: dict[str, Any]) -> list[Row]:
         decision = Decision(f"{item['task_id']} {name}", asked.instructions, options, asked.kind)
         tags = {"question": name, "domain": item["domain"]}
         row = Row(line, state, decision, _right(given), item["task_id"], tags)
-        row.answer_index  # noqa: B018  a right option that is not offered ends it here
         if row.answer not in {option.id for option in options}:
             raise ValueError("The right option is not offered.")
         rows.append(row)

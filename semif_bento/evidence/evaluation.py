@@ -142,8 +142,11 @@ def evaluate(
 def _orders(row: Row) -> tuple[Row, Row, Row]:
     """Return a row with its options as they stand, reversed, and rotated by one."""
     options = row.decision.options
-    others = (options[::-1], (*options[1:], options[0]))
-    return row, *(replace(row, decision=replace(row.decision, options=o)) for o in others)
+    backwards, rotated = (
+        replace(row, decision=replace(row.decision, options=order))
+        for order in (options[::-1], (*options[1:], options[0]))
+    )
+    return row, backwards, rotated
 
 
 def _draw(row: Row, seed: int) -> str:
