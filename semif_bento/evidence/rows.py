@@ -22,6 +22,7 @@ from semif_bento.protocol import MAX_WIDE_OPTIONS, MIN_OPTIONS
 from semif_bento.questions import FALSE, TRUE, Answerable, Question
 
 NOT_OF_A_ROW = ("workload", "diagnostics", "engine")
+TYPED_KINDS = ("yes_no", "choice", "levels")
 YES_NO_NAMES = {TRUE: "yes", FALSE: "no"}
 ROWS_ON_CPU = 16
 """Without a GPU a row takes a second, and the untouched model several."""
@@ -181,7 +182,10 @@ def _read_row(number: int, line: bytes, labelled: bool) -> Row:
         if key in value:
             raise InvalidRequest(f"`{key}` does not belong to a row.")
     answer, group, tags = (value.pop(key, None) for key in ("answer", "group", "tags"))
-    if value.get("kind", "options") == "options":
+    kind = value.get("kind", "options")
+    if kind not in ("options", *TYPED_KINDS):
+        raise InvalidRequest(f"`kind` must be one of options, {', '.join(TYPED_KINDS)}.")
+    if kind == "options":
         value.pop("kind", None)
         body = validation.check(DecideRequest, value)
         options = tuple(Option(each.id, each.description, each.label) for each in body.options)
