@@ -8,6 +8,7 @@ from stub import TOKEN
 from test_commands import write_rows
 
 from semif_bento.cli.main import main
+from semif_bento.engine.registry import KINDS
 
 
 @pytest.fixture
@@ -90,6 +91,24 @@ def test_typed_questions_ship_with_it_too(service, tmp_path):
     report = json.loads((tmp_path / "evaluation" / "report.json").read_text())
     names = [found["question"] for found in report["engines"][0]["questions"]]
     assert sorted(names) == ["all", "choice", "levels", "yes_no"]
+
+
+def test_an_engine_that_joins_the_list_is_evaluated_in_process(monkeypatch, tmp_path):
+    from models.echo.kind import ECHO
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(KINDS, "echo", ECHO)
+    monkeypatch.delenv("SEMIF_MODEL", raising=False)
+    row = {"id": "a", "state": "blue blue red", "kind": "choice", "question": "Which colour?"}
+    options = [{"id": name, "description": ""} for name in ("red", "blue", "green")]
+    line = json.dumps({**row, "options": options, "answer": "blue"})
+    (tmp_path / "rows").write_text(line + "\n")
+    assert main(["evaluate", "--data", "rows", "--engine", "echo"]) == 0
+    [engine] = json.loads((tmp_path / "evaluation" / "report.json").read_text())["engines"]
+    [found] = engine["questions"]
+    assert (engine["engine"], engine["prompt_version"]) == ("echo", "echo-v1")
+    assert (found["question"], found["right"], found["reversed"]["changed"]) == ("choice", 1, 0)
+    assert len((tmp_path / "evaluation" / "rows-echo.jsonl").read_text().splitlines()) == 3
 
 
 def test_an_engine_that_the_service_lacks_is_said(service, stub, tmp_path, capsys, monkeypatch):
