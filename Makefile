@@ -14,7 +14,7 @@ KEY := $(shell { $(PYTHON) --version; echo $(PIP_VERSION); cat $(LOCKS); } 2>/de
 READY := $(VENV)/.ready-$(KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test platform-check check bench bench-classify browser-check gpu-check remote-check clients-check bento image image-check lock clean
+.PHONY: help setup demo serve test platform-check check evaluate bench bench-classify browser-check gpu-check remote-check clients-check bento image image-check lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,9 @@ check: $(READY)  ## check format, lint, types, import contracts, README table an
 	$(BIN)/lint-imports
 	$(BIN)/semif-bento settings-table --check README.md
 	$(BIN)/python requirements/lock.py --check
+
+evaluate: $(READY)  ## tell how good the small model's decisions are (minutes; ARGS='--sys1bench --limit 20')
+	@$(BIN)/semif-bento evaluate $(ARGS)
 
 bench: $(READY)  ## time scoring against SemIf's reference scorers (an hour on two slow cores)
 	@$(BIN)/semif-bento bench

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from semif_bento.cli.table import render_table
 from semif_bento.cli.target import open_target, require_packages
+from semif_bento.engine.registry import LETTERS
 
 if TYPE_CHECKING:
     from semif_bento.evidence.acceptance import Acceptance
@@ -30,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from semif_bento.evidence.rows import bundled_rows, choose_rows, read_rows
 
     old = comparison.read_report(args.against) if args.against else None
-    file = read_rows(args.rows or bundled_rows(), labelled=False)
+    file = read_rows(args.rows or bundled_rows(), labelled=False).word(LETTERS)
     if args.reference is None:
         reference.require_maker(is_local=not args.url)
     directory: Path = args.out or Path("acceptance")

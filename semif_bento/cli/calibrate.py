@@ -81,7 +81,8 @@ def _score(
         contextlib.closing(open_engine_target(args)) as target,
         Journal(path, target.scorer.identity, target.prompt_version) as journal,
     ):
-        return target, score_rows(target.scorer, rows, "scoring", journal)
+        worded = [row.word(target.kind) for row in rows]
+        return target, score_rows(target.scorer, worded, "scoring", journal)
 
 
 def _print(report: "CalibrationReport", directory: Path) -> None:

@@ -18,6 +18,7 @@ from semif_bento.cli import (
     calibrate,
     demo,
     doctor,
+    evaluate,
     mcp,
     overlay,
     pull,
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_bench(commands)
     _add_bench_classify(commands)
     _add_calibrate(commands)
+    _add_evaluate(commands)
     _add_accept(commands)
     _add_mcp(commands)
     _add_settings_table(commands)
@@ -188,6 +190,36 @@ def _add_calibrate(commands: "Commands[argparse.ArgumentParser]") -> None:
     add_path(command, "--table", "table to put the workload into (default: OUT/calibration.json)")
     _add_target(command, "calibration-WORKLOAD")
     command.add_argument("--force", action="store_true", help="write a fit that is in doubt")
+
+
+def _add_evaluate(commands: "Commands[argparse.ArgumentParser]") -> None:
+    summary = "tell how good an engine's answers are on labelled rows, question by question"
+    command = add(commands, "evaluate", evaluate.run, summary)
+    rows = command.add_mutually_exclusive_group()
+    rows.add_argument(
+        "--data",
+        type=Path,
+        metavar="PATH",
+        help="JSONL of labelled rows (default: the decisions that ship with it)",
+    )
+    rows.add_argument(
+        "--typed", action="store_true", help="ask the typed questions that ship with it instead"
+    )
+    rows.add_argument(
+        "--sys1bench",
+        action="store_true",
+        help="ask the canary set of the benchmark sys1bench, which must be installed",
+    )
+    command.add_argument(
+        "--engine",
+        action="append",
+        choices=tuple(KINDS),
+        help="engine to ask; may be given several times (default: all that there are)",
+    )
+    command.add_argument(
+        "--limit", type=count, metavar="N", help="most rows of a question (default: all)"
+    )
+    _add_target(command, evaluate.DIRECTORY)
 
 
 def _add_accept(commands: "Commands[argparse.ArgumentParser]") -> None:

@@ -1,4 +1,4 @@
-"""What `calibrate` and `accept` examine, from their arguments: a service, or a model in process.
+"""What the commands of evidence examine, from their arguments: a service, or a model in process.
 
 Knows nothing of what is measured about it.
 """
@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 from semif_bento.cli.environment import TOKEN, TOKEN_FILE, read_environment
 from semif_bento.cli.server import project_root
-from semif_bento.engine.registry import KINDS, LETTERS
+from semif_bento.engine.kind import EngineKind
+from semif_bento.engine.registry import KINDS, LETTERS, NLI
 from semif_bento.errors import EvidenceError
 from semif_bento.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from semif_bento.evidence.engine_target import EngineTarget
     from semif_bento.evidence.target import Target
 
@@ -77,6 +80,46 @@ def open_engine_target(args: argparse.Namespace) -> "EngineTarget":
         raise EvidenceError(f"--engine {kind.name}: {kind.absent}")
     _announce(settings)
     return open_engine_local(settings, kind)
+
+
+def open_engine_targets(args: argparse.Namespace) -> "Sequence[EngineTarget]":
+    """Reach or load every engine that `--engine` names; without it, every one that there is.
+
+    Raises:
+        StartupError, EvidenceError: as `open_engine_target` raises it.
+    """
+    from semif_bento.evidence.engine_target import (
+        engines_of_service,
+        open_engine_service,
+        open_engines_local,
+    )
+
+    names = args.engine and set(args.engine)
+    if args.url:
+        token = read_token(args.token_file)
+        present = engines_of_service(args.url, token)
+        chosen = _choose(names, present)
+        return [open_engine_service(args.url, token, kind) for kind in chosen]
+    # The small model stands in for a causal one, never for the NLI engine's.
+    reads_causal_model = names is None or names != {NLI.name}
+    settings = read_settings(args, uses_small_model=reads_causal_model)
+    chosen = _choose(names, [kind for kind in KINDS.values() if kind.is_wanted(settings)])
+    _announce(settings)
+    return open_engines_local(settings, chosen)
+
+
+def _choose(names: "set[str] | None", present: "Sequence[EngineKind]") -> "Sequence[EngineKind]":
+    """Return the kinds that are asked for, in the list's order.
+
+    Raises:
+        EvidenceError: one of them is not there, or none is.
+    """
+    if names is None:
+        return present
+    for kind in KINDS.values():
+        if kind.name in names and kind not in present:
+            raise EvidenceError(f"--engine {kind.name}: {kind.absent}")
+    return [kind for kind in present if kind.name in names]
 
 
 def read_settings(args: argparse.Namespace, *, uses_small_model: bool = True) -> Settings:

@@ -1,6 +1,6 @@
 """The acceptance as one HTML page that needs nothing else; knows nothing of how it was found."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -10,22 +10,7 @@ from semif_bento.evidence.capacity import Cell
 from semif_bento.evidence.checks import Check
 from semif_bento.evidence.comparison import Movement
 from semif_bento.evidence.diagrams import draw_capacity, draw_gaps
-
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1b1f24; margin: 2rem auto; max-width: 62rem;
-       padding: 0 1rem; }
-h1 { font-size: 1.5rem; margin: 0 0 .2rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
-.verdict { display: inline-block; padding: .1rem .7rem; border-radius: 1rem; color: #fff; }
-.pass { background: #2a7d4f; } .fail { background: #c2452d; } .quiet { color: #57606a; }
-table { border-collapse: collapse; width: 100%; }
-th { text-align: left; font-weight: 600; color: #57606a; font-size: .85rem; }
-th, td { padding: .4rem .7rem .4rem 0; border-bottom: 1px solid #e3e6ea; vertical-align: top; }
-td.figure, th.figure { text-align: right; font-variant-numeric: tabular-nums; }
-.alert { background: #fdf1e7; border-left: 4px solid #c2452d; padding: .6rem 1rem; }
-ul { margin: .2rem 0; padding-left: 1.1rem; color: #57606a; font-size: .9rem; }
-.pictures { display: flex; flex-wrap: wrap; gap: 1rem; } svg { max-width: 100%; height: auto; }
-code { font-size: .85em; overflow-wrap: anywhere; }
-"""
+from semif_bento.evidence.page import bullets, render, table
 
 
 def write_page(path: Path, found: Acceptance, movements: Sequence[Movement]) -> None:
@@ -47,12 +32,12 @@ def render_page(found: Acceptance, movements: Sequence[Movement] = ()) -> str:
         _head(found),
         *map(_sentence, found.sentences()),
         "<h2>Six checks</h2>",
-        _table(("", "check", "found", "bar"), map(_check_row, found.checks)),
+        table(("", "check", "found", "bar"), map(_check_row, found.checks)),
     ]
     if movements:
         rows = ((m.name, m.old, m.new, m.verdict) for m in movements)
         cells = (tuple(map(escape, row)) for row in rows)
-        parts += ["<h2>Against the earlier run</h2>", _table(("", "then", "now", ""), cells)]
+        parts += ["<h2>Against the earlier run</h2>", table(("", "then", "now", ""), cells)]
     parts += [
         "<h2>How far answers differ</h2>",
         '<p class="quiet">One dot a row: left of the line is noise. Only the shuffled rows, the '
@@ -61,18 +46,11 @@ def render_page(found: Acceptance, movements: Sequence[Movement] = ()) -> str:
         "<h2>What fits</h2>",
         _capacity(found.cells),
         "<h2>What was measured</h2>",
-        _table(
-            ("", ""), ((name, f"<code>{escape(value)}</code>") for name, value in _facts(found))
-        ),
+        table(("", ""), ((name, f"<code>{escape(value)}</code>") for name, value in _facts(found))),
     ]
     if found.row_errors:
-        parts += ["<h2>Rows left out</h2>", _list(found.row_errors)]
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>Acceptance of {escape(found.model.source)}</title><style>{STYLE}</style></head>"
-        f"<body>\n{chr(10).join(parts)}\n</body></html>\n"
-    )
+        parts += ["<h2>Rows left out</h2>", bullets(found.row_errors)]
+    return render(f"Acceptance of {found.model.source}", parts)
 
 
 def _head(found: Acceptance) -> str:
@@ -96,7 +74,7 @@ def _sentence(text: str) -> str:
 
 def _check_row(check: Check) -> tuple[str, ...]:
     verdict = "pass" if check.passed else "fail"
-    found = escape(check.number) + _list(check.notes)
+    found = escape(check.number) + bullets(check.notes)
     badge = f'<span class="verdict {verdict}">{verdict}</span>'
     return badge, f"<b>{escape(check.name)}</b>", found, escape(check.bar)
 
@@ -114,7 +92,7 @@ def _capacity(cells: Sequence[Cell]) -> str:
     if any(cell.peak_mib is not None for cell in cells):
         peaks = [(n, [by_size[n, size].peak_mib for size in tokens]) for n in decisions]
         pictures.append(draw_capacity(tokens, peaks, "peak MiB over the weights"))
-    return _table(header, rows) + f'<div class="pictures">{"".join(pictures)}</div>'
+    return table(header, rows) + f'<div class="pictures">{"".join(pictures)}</div>'
 
 
 def _tell_cell(cell: Cell) -> str:
@@ -139,14 +117,3 @@ def _facts(found: Acceptance) -> list[tuple[str, str]]:
         ("rows", f"{len(found.answers)}, SHA-256 of their file {found.data_sha256}"),
         ("seed", str(found.seed)),
     ]
-
-
-def _table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{cell}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
-
-
-def _list(lines: Sequence[str]) -> str:
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<ul>{items}</ul>" if lines else ""

@@ -26,6 +26,14 @@ def draw_reliability(path: Path, panels: Sequence[tuple[str, tuple[Bin, ...]]]) 
     figure.savefig(path, dpi=150, metadata={"Software": None})
 
 
+def draw_reliability_svg(bins: tuple[Bin, ...]) -> str:
+    """Return an SVG of one reliability diagram, as `draw_reliability` draws it."""
+    figure = Figure(figsize=(3.4, 3.2), layout="constrained")
+    axis = figure.subplots()
+    _draw_bins(axis, "", bins)
+    return _to_svg(figure, axis)
+
+
 def draw_gaps(panels: Sequence[tuple[str, Sequence[float]]], noise: float) -> str:
     """Return an SVG with one row of dots a panel: each row's largest logit gap, beside the noise.
 

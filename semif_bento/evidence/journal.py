@@ -38,6 +38,7 @@ class Journal:
     ) -> None:
         self._model, self._prompt_version = model, prompt_version
         self._answers: dict[Key, Scores] = {}
+        self._seconds: dict[Key, float] = {}
         try:
             whole_bytes = self._read(path) if path.exists() else 0
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,9 +53,14 @@ class Journal:
         """Return this model's answer to a row, if it stands here."""
         return self._answers.get(_key(row.sha256, self._model, self._prompt_version))
 
-    def add(self, row: Row, scores: Scores) -> None:
-        """Write an answer through to the disk."""
-        self._answers[_key(row.sha256, self._model, self._prompt_version)] = scores
+    def seconds(self, row: Row) -> float | None:
+        """Return how long this model took for a row, if that stands here."""
+        return self._seconds.get(_key(row.sha256, self._model, self._prompt_version))
+
+    def add(self, row: Row, scores: Scores, seconds: float | None = None) -> None:
+        """Write an answer, and how long it took, through to the disk."""
+        key = _key(row.sha256, self._model, self._prompt_version)
+        self._keep(key, scores, seconds)
         line = {
             "row_sha256": row.sha256,
             "model": asdict(self._model),
@@ -64,6 +70,7 @@ class Journal:
             "option_logits": scores.option_logits,
             "input_tokens": scores.input_tokens,
             "prompt_sha256": scores.prompt_sha256,
+            "seconds": seconds,
         }
         self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
         self._file.flush()
@@ -89,8 +96,14 @@ class Journal:
         for text in whole.splitlines():
             line = json.loads(text)
             model = ModelIdentity(**line["model"])
-            self._answers[_key(line["row_sha256"], model, line["prompt_version"])] = _scores(line)
+            key = _key(line["row_sha256"], model, line["prompt_version"])
+            self._keep(key, _scores(line), line.get("seconds"))
         return len(whole)
+
+    def _keep(self, key: Key, scores: Scores, seconds: float | None) -> None:
+        self._answers[key] = scores
+        if seconds is not None:
+            self._seconds[key] = seconds
 
 
 def _key(row_sha256: str, model: ModelIdentity, prompt_version: str) -> Key:

@@ -149,5 +149,35 @@ def compare_with_chance(answers: Answers) -> Chance:
     return Chance(right, rows, right / rows, interval, chance, interval[0] <= chance <= interval[1])
 
 
+def wilson_interval(right: int, rows: int) -> tuple[float, float]:
+    """Return Wilson's score interval of a share at 95 %, without continuity correction.
+
+    Unlike the exact one it covers 95 % on average rather than at least (Brown, Cai and DasGupta
+    2001), so it is the narrower.
+    """
+    found = stats.binomtest(right, rows).proportion_ci(CONFIDENCE, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def coverage_at_risk(confidences: Floats, is_right: NDArray[np.bool_], risk: float) -> float:
+    """Return the largest share of answers, the surest first, of which at most `risk` are wrong.
+
+    Answers of one confidence are taken together or not at all: no threshold parts them. It is
+    chosen on the answers that it is measured on, so it flatters a little, the more the fewer.
+
+    Args:
+        confidences: of the chosen options (N,).
+        is_right: whether each is the right one (N,).
+        risk: share of wrong answers among those taken, 0..1.
+    """
+    order = np.argsort(-confidences, kind="stable")
+    taken = np.arange(1, len(order) + 1)
+    wrong = np.cumsum(~is_right[order])
+    sure = confidences[order]
+    is_end = np.append(sure[1:] != sure[:-1], True)
+    allowed = taken[is_end & (wrong <= risk * taken)]
+    return float(allowed.max() / len(order)) if len(allowed) else 0.0
+
+
 def _bin_places(confidences: Floats) -> Integers:
     return np.clip(np.ceil(confidences * BINS).astype(int) - 1, 0, BINS - 1)

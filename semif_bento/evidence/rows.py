@@ -6,24 +6,34 @@ Knows nothing of models, scoring or reports.
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from semif_bento.api import strict_json, validation
-from semif_bento.api.schema import DecideRequest
+from semif_bento.api.schema import DecideRequest, Name, OptionBody, State, Wire
 from semif_bento.decisions import Decision, JsonState, Option, ScoreRequest
+from semif_bento.engine.kind import EngineKind
 from semif_bento.errors import EvidenceError, InvalidRequest
+from semif_bento.protocol import MAX_WIDE_OPTIONS, MIN_OPTIONS
+from semif_bento.questions import FALSE, TRUE, Answerable, Question
 
 NOT_OF_A_ROW = ("workload", "diagnostics", "engine")
+TYPED_KINDS = ("yes_no", "choice", "levels")
+YES_NO_NAMES = {TRUE: "yes", FALSE: "no"}
 ROWS_ON_CPU = 16
 """Without a GPU a row takes a second, and the untouched model several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One decision over one state, as POST /decide takes it.
+    """One decision over one state, as POST /decide takes it, or a typed question.
+
+    A typed question is a decision of another kind than "options"; its options hold what was sent
+    until `word` puts it into an engine's words.
 
     `answer` is the id of the right option, or None where nobody labelled it. Rows of one `group`
     say the same in other words, so they are never split between fitting and measuring; a row
@@ -40,8 +50,12 @@ class Row:
     @property
     def sha256(self) -> str:
         """Return the hash of what is asked: state, question and options in their order."""
-        options = [[option.id, option.description] for option in self.decision.options]
-        asked = json.dumps([self.state, self.decision.question, options])
+        options = [
+            [option.id, option.description, *([] if option.label is None else [option.label])]
+            for option in self.decision.options
+        ]
+        kind = [] if self.decision.kind == "options" else [self.decision.kind]
+        asked = json.dumps([self.state, self.decision.question, options, *kind])
         return hashlib.sha256(asked.encode()).hexdigest()
 
     @property
@@ -57,6 +71,18 @@ class Row:
         """Return the row as the scorer takes it."""
         return ScoreRequest(self.state, (self.decision,))
 
+    def word(self, kind: EngineKind) -> "Row":
+        """Return the row with a typed question in an engine's words, as the protocols word it.
+
+        A decision of a caller's own options stays as it is.
+        """
+        asked = self.decision
+        if asked.kind == "options":
+            return self
+        options = tuple(Answerable(o.id, o.name, o.description) for o in asked.options)
+        question = Question(asked.id, asked.kind, asked.question, options)
+        return replace(self, decision=kind.word(question))
+
 
 @dataclass(frozen=True, slots=True)
 class RowFile:
@@ -66,12 +92,27 @@ class RowFile:
     row_errors: tuple[str, ...]
     sha256: str
 
+    def word(self, kind: EngineKind) -> "RowFile":
+        """Return the file with every typed question in an engine's words."""
+        return replace(self, rows=tuple(row.word(kind) for row in self.rows))
+
+
+class TypedRow(Wire):
+    """A row whose options are yes and no, categories, or levels from the lowest."""
+
+    id: Name
+    state: State
+    question: str
+    kind: Literal["yes_no", "choice", "levels"]
+    options: Annotated[list[OptionBody], Field(min_length=MIN_OPTIONS, max_length=MAX_WIDE_OPTIONS)]
+
 
 def read_rows(path: Path, *, labelled: bool) -> RowFile:
     """Read one row a line; blank lines say nothing.
 
     A line is a POST /decide body without `workload`, `diagnostics` and `engine`, and may have
-    `answer` (an option's id), `group` (a nonempty string) and `tags` (an object of strings).
+    `answer` (an option's id), `group` (a nonempty string) and `tags` (an object of strings). With
+    `kind` (yes_no, choice or levels) it is a typed question.
 
     Args:
         path: a JSONL file in UTF-8.
@@ -122,6 +163,11 @@ def bundled_rows() -> Path:
     return Path(str(resources.files("semif_bento.evidence") / "data" / "decisions.jsonl"))
 
 
+def typed_rows() -> Path:
+    """Return the path of the typed questions that ship with the product, all labelled."""
+    return Path(str(resources.files("semif_bento.evidence") / "data" / "questions.jsonl"))
+
+
 def _lines(content: bytes) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
@@ -136,11 +182,35 @@ def _read_row(number: int, line: bytes, labelled: bool) -> Row:
         if key in value:
             raise InvalidRequest(f"`{key}` does not belong to a row.")
     answer, group, tags = (value.pop(key, None) for key in ("answer", "group", "tags"))
-    body = validation.check(DecideRequest, value)
-    options = tuple(Option(option.id, option.description) for option in body.options)
-    _check_labels(answer, group, tags, labelled, {option.id for option in options})
-    decision = Decision(body.id, body.question, options)
+    kind = value.get("kind", "options")
+    if kind not in ("options", *TYPED_KINDS):
+        raise InvalidRequest(f"`kind` must be one of options, {', '.join(TYPED_KINDS)}.")
+    if kind == "options":
+        value.pop("kind", None)
+        body = validation.check(DecideRequest, value)
+        options = tuple(Option(each.id, each.description, each.label) for each in body.options)
+        decision = Decision(body.id, body.question, options)
+    else:
+        body = validation.check(TypedRow, value)
+        decision = _to_typed(body)
+    _check_labels(answer, group, tags, labelled, {option.id for option in decision.options})
     return Row(number, body.state, decision, answer, group or f"line {number}", tags or {})
+
+
+def _to_typed(row: TypedRow) -> Decision:
+    ids = [option.id for option in row.options]
+    if len(set(ids)) < len(ids):
+        raise InvalidRequest("`options` must have ids that differ from each other.")
+    if row.kind == "yes_no" and ids != [TRUE, FALSE]:
+        raise InvalidRequest("`options` of a yes_no must have the ids true and false, in order.")
+    if row.kind == "levels" and ids != [str(level) for level in range(len(ids))]:
+        raise InvalidRequest("`options` of levels must have the ids 0, 1, and so on, in order.")
+    names = YES_NO_NAMES if row.kind == "yes_no" else {}
+    options = tuple(
+        Option(each.id, each.description, each.label or names.get(each.id, each.id))
+        for each in row.options
+    )
+    return Decision(row.id, row.question, options, row.kind)
 
 
 def _check_labels(answer: Any, group: Any, tags: Any, labelled: bool, options: set[str]) -> None:

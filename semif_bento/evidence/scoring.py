@@ -46,11 +46,15 @@ class TargetScorer(Answering, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """Rows with their answers, in one order; and one sentence for each row that was refused."""
+    """Rows with their answers, in one order; and one sentence for each row that was refused.
+
+    `seconds` are each call's total, None where an older journal does not tell; it may be left out.
+    """
 
     rows: tuple[Row, ...]
     scores: tuple[Scores, ...]
     row_errors: tuple[str, ...] = ()
+    seconds: tuple[float | None, ...] = ()
 
 
 def score_rows(
@@ -73,16 +77,20 @@ def score_rows(
     kept: list[Row] = []
     scores: list[Scores] = []
     row_errors: list[str] = []
+    seconds: list[float | None] = []
     for row in tqdm(rows, desc=title, unit="row"):
         found = journal.get(row) if journal else None
+        took = journal.seconds(row) if journal else None
         if found is None:
             try:
-                found = scorer.direct(row.request()).scores
+                outcome = scorer.direct(row.request())
             except InvalidRequest as exc:
                 row_errors.append(f"line {row.line}: {exc.message}")
                 continue
+            found, took = outcome.scores, outcome.total_seconds
             if journal:
-                journal.add(row, found)
+                journal.add(row, found, took)
         kept.append(row)
         scores.append(found)
-    return ScoredRows(tuple(kept), tuple(scores), tuple(row_errors))
+        seconds.append(took)
+    return ScoredRows(tuple(kept), tuple(scores), tuple(row_errors), tuple(seconds))

@@ -55,17 +55,12 @@ class ServiceScorer:
 
     def __init__(self, url: str, token: str, engine: str = LETTERS.name) -> None:
         self._engine = engine
-        self.url = url.rstrip("/")
-        self._http = httpx.Client(
-            base_url=self.url,
-            headers={"Authorization": f"Bearer {token}"},
-            timeout=httpx.Timeout(TIMEOUT_S, connect=10.0),
-            trust_env=httpx.URL(self.url).host not in ("127.0.0.1", "::1", "localhost"),
-        )
+        self._service = _Service(url, token)
+        self.url = self._service.url
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self.close)
-            self.health: dict[str, Any] = self._send("GET", "/health", None)
-            probed = self._send("POST", "/decide", self._direct_body(PROBE))
+            self.health: dict[str, Any] = self._service.send("GET", "/health", None)
+            probed = self._service.send("POST", "/decide", self._direct_body(PROBE))
             self.identity = _identity(probed)
             self.prompt_version: str = probed["prompt_version"]
             on_failure.pop_all()
@@ -77,7 +72,7 @@ class ServiceScorer:
             InvalidRequest: the service refuses the row (422).
             EvidenceError: the service is gone, refuses the token, fails, or runs another model.
         """
-        answer = self._send("POST", "/decide", self._direct_body(request))
+        answer = self._service.send("POST", "/decide", self._direct_body(request))
         self._require_same_model(answer)
         return DirectOutcome(_scores(answer), answer["forward_seconds"], answer["total_seconds"])
 
@@ -89,7 +84,7 @@ class ServiceScorer:
         """
         decisions = [_decision_body(decision) for decision in request.decisions]
         body = {"state": request.state, "decisions": decisions, "engine": self._engine}
-        answer = self._send("POST", "/decide/shared", body)
+        answer = self._service.send("POST", "/decide/shared", body)
         for result in answer["results"]:
             self._require_same_model(result)
         return SharedOutcome(
@@ -104,7 +99,7 @@ class ServiceScorer:
         Raises:
             EvidenceError: the service is gone.
         """
-        health = self._send("GET", "/health", None)
+        health = self._service.send("GET", "/health", None)
         told = {f.name: health[f.name] for f in fields(EngineStatus) if f.name != "servers"}
         told["prefix_cache"] = PrefixCacheStatus(**health["prefix_cache"])
         servers = tuple(ServerStatus(**server) for server in health.get("servers", ()))
@@ -112,9 +107,54 @@ class ServiceScorer:
 
     def close(self) -> None:
         """Close the connections."""
+        self._service.close()
+
+    def _direct_body(self, request: ScoreRequest) -> dict[str, Any]:
+        [decision] = request.decisions
+        return {"state": request.state, **_decision_body(decision), "engine": self._engine}
+
+    def _require_same_model(self, answer: dict[str, Any]) -> None:
+        found = _identity(answer)
+        if found != self.identity:
+            raise EvidenceError(
+                f"The service changed its model: {found.source} at {found.revision} answers, it "
+                f"was {self.identity.source} at {self.identity.revision}. What was scored is kept."
+            )
+
+
+def read_health(url: str, token: str) -> dict[str, Any]:
+    """Return what GET /health tells now.
+
+    Raises:
+        EvidenceError: the service cannot be reached, or refuses the token.
+    """
+    with contextlib.closing(_Service(url, token)) as service:
+        return service.send("GET", "/health", None)
+
+
+class _Service:
+    """The connections to one service, and what its statuses mean."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=httpx.Timeout(TIMEOUT_S, connect=10.0),
+            trust_env=httpx.URL(self.url).host not in ("127.0.0.1", "::1", "localhost"),
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
         self._http.close()
 
-    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+    def send(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the body of a good answer; wait and ask again where the service is busy.
+
+        Raises:
+            InvalidRequest: 422.
+            EvidenceError: the service is gone, refuses the token, or fails.
+        """
         for left in reversed(range(TRIES)):
             try:
                 answer = self._http.request(method, path, json=body)
@@ -141,18 +181,6 @@ class ServiceScorer:
             raise InvalidRequest(message)
         raise EvidenceError(f"The service at {self.url} answered {answer.status_code}: {message}")
 
-    def _direct_body(self, request: ScoreRequest) -> dict[str, Any]:
-        [decision] = request.decisions
-        return {"state": request.state, **_decision_body(decision), "engine": self._engine}
-
-    def _require_same_model(self, answer: dict[str, Any]) -> None:
-        found = _identity(answer)
-        if found != self.identity:
-            raise EvidenceError(
-                f"The service changed its model: {found.source} at {found.revision} answers, it "
-                f"was {self.identity.source} at {self.identity.revision}. What was scored is kept."
-            )
-
 
 def _wait_s(answer: httpx.Response) -> float:
     asked = answer.headers.get("Retry-After", "1")
@@ -160,7 +188,14 @@ def _wait_s(answer: httpx.Response) -> float:
 
 
 def _decision_body(decision: Decision) -> dict[str, Any]:
-    options = [{"id": option.id, "description": option.description} for option in decision.options]
+    options = [
+        {
+            "id": option.id,
+            "description": option.description,
+            **({} if option.label is None else {"label": option.label}),
+        }
+        for option in decision.options
+    ]
     return {"id": decision.id, "question": decision.question, "options": options}
 
 

@@ -11,7 +11,12 @@ from samples import MODEL, ToldScorer
 from semif_bento.decisions import Decision, Option, ScoreRequest, Scores
 
 TOKEN = "t" * 40
-LIMITS = {"max_tokens": 600, "max_decisions": 24, "vram_cap_gib": 0.0}
+LIMITS = {
+    "max_tokens": 600,
+    "max_decisions": 24,
+    "vram_cap_gib": 0.0,
+    "engines": ["letters", "nli"],
+}
 
 
 class Stub:

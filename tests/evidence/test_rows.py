@@ -6,8 +6,10 @@ from collections import Counter
 import pytest
 from samples import make_row
 
+from semif_bento.engine.registry import KINDS
 from semif_bento.errors import EvidenceError
-from semif_bento.evidence.rows import bundled_rows, choose_rows, read_rows
+from semif_bento.evidence.rows import bundled_rows, choose_rows, read_rows, typed_rows
+from semif_bento.questions import Answerable, Question
 
 GOOD = {
     "id": "a",
@@ -135,3 +137,78 @@ def test_a_sample_is_spread_over_the_file(wanted, device, count):
     assert lines == sorted(set(lines))
     assert lines[0] == 1
     assert lines[-1] > 40 - 40 // count - 1
+
+
+TYPED = {
+    "id": "t",
+    "state": "It rains.",
+    "kind": "yes_no",
+    "question": "Does it rain?",
+    "options": [{"id": "true", "description": ""}, {"id": "false", "description": ""}],
+    "answer": "true",
+}
+LEVELS = [{"id": str(level), "description": f"level {level}"} for level in range(3)]
+
+
+def test_a_label_is_read_and_kept(tmp_path):
+    options = [{**GOOD["options"][0], "label": "certainly"}, GOOD["options"][1]]
+    [row] = read_rows(write(tmp_path / "rows", {**GOOD, "options": options}), labelled=True).rows
+    assert [option.label for option in row.decision.options] == ["certainly", None]
+    [bare] = read_rows(write(tmp_path / "bare", GOOD), labelled=True).rows
+    assert row.sha256 != bare.sha256
+
+
+def test_a_typed_question_is_worded_as_the_protocols_word_it(tmp_path):
+    [row] = read_rows(write(tmp_path / "rows", TYPED), labelled=True).rows
+    sent = (Answerable("true", "yes"), Answerable("false", "no"))
+    for kind in KINDS.values():
+        question = Question("t", "yes_no", "Does it rain?", sent)
+        assert row.word(kind).decision == kind.word(question)
+        assert row.word(kind).answer_index == 0
+
+
+def test_a_decision_of_ones_own_options_is_worded_by_its_caller(tmp_path):
+    [row] = read_rows(write(tmp_path / "rows", {**GOOD, "kind": "options"}), labelled=True).rows
+    assert all(row.word(kind) == row for kind in KINDS.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "row_error"),
+    [
+        ({"kind": ["choice"]}, "`kind` must be one of options, yes_no, choice, levels."),
+        ({"kind": "noul"}, "`kind` must be one of options, yes_no, choice, levels."),
+        (
+            {"options": TYPED["options"][::-1]},
+            "`options` of a yes_no must have the ids true and false, in order.",
+        ),
+        (
+            {"kind": "levels", "options": LEVELS[::-1], "answer": "1"},
+            "`options` of levels must have the ids 0, 1, and so on, in order.",
+        ),
+        (
+            {"kind": "choice", "options": [LEVELS[0], LEVELS[0]], "answer": "0"},
+            "`options` must have ids that differ from each other.",
+        ),
+        (
+            {"kind": "choice", "options": LEVELS[:1], "answer": "0"},
+            "`options` must hold 2 or more.",
+        ),
+        ({"engine": "nli"}, "`engine` does not belong to a row."),
+    ],
+)
+def test_a_malformed_typed_question_is_named_by_line(tmp_path, change, row_error):
+    file = write(tmp_path / "rows", TYPED, {**TYPED, "id": "b", **change})
+    found = read_rows(file, labelled=True)
+    assert len(found.rows) == 1
+    assert found.row_errors == (f"line 2: {row_error}",)
+
+
+def test_the_typed_questions_that_ship_are_whole_and_of_every_kind():
+    file = read_rows(typed_rows(), labelled=True)
+    assert file.row_errors == ()
+    kinds = Counter(row.decision.kind for row in file.rows)
+    assert len(file.rows) == 215
+    assert set(kinds) == {"yes_no", "choice", "levels"}
+    assert min(kinds.values()) >= 30
+    yes = Counter(row.answer for row in file.rows if row.decision.kind == "yes_no")
+    assert 0.4 <= yes["true"] / kinds["yes_no"] <= 0.6

@@ -51,14 +51,12 @@ def question_text(decision: Decision) -> str:
 
 
 def option_text(option: Option) -> str:
-    """Return what is scored for an option, with the space before it.
+    """Return what is scored for an option, with the space before it; "" where it says nothing.
 
     An option that has a label goes by it, and by what is said of it where anything is.
     """
-    label, description = option.label, option.description
-    if label is None:
-        return f" {description}"
-    return f" {label}: {description}" if description else f" {label}"
+    text = ": ".join(filter(None, (option.label, option.description)))
+    return f" {text}" if text else ""
 
 
 def word(question: Question) -> Decision:

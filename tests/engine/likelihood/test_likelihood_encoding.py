@@ -14,6 +14,7 @@ from semif_bento.decisions import Decision, Option, ScoreRequest
 from semif_bento.engine.likelihood import wording
 from semif_bento.engine.likelihood.encoding import LikelihoodEncoder
 from semif_bento.errors import InvalidRequest, PromptTooLong, StartupError
+from semif_bento.questions import Answerable, Question
 
 LIMIT = 2048
 YES_NO = (Option("yes", "Yes"), Option("no", "No"))
@@ -165,24 +166,37 @@ def test_a_lone_surrogate_is_refused_and_not_quoted():
         assert "secret" not in refused.value.message
 
 
-def test_an_option_without_tokens_of_its_own_is_refused(monkeypatch):
+def test_an_option_without_a_text_is_refused():
     encoder = LikelihoodEncoder(byte_tokenizer(), LIMIT)
-    monkeypatch.setattr(
-        "semif_bento.engine.likelihood.encoding.option_text", lambda decision, option: ""
-    )
+    silent = Decision("d", "q", (Option("a", ""), YES_NO[0]))
     with pytest.raises(InvalidRequest, match="option of decision 0 has no tokens"):
-        encoder.encode(ScoreRequest("s", (PLAIN,)))
+        encoder.encode(ScoreRequest("s", (silent,)))
 
 
-def test_what_is_scored_of_an_option_goes_by_the_kind_of_its_decision():
-    bare, labelled = Option("a", "Sent"), Option("b", "It was sent", "Sent")
-    unsaid = Option("c", "", "Sent")
-    texts = {
-        kind: [
-            wording.option_text(Decision("d", "q", (), kind), option)
-            for option in (bare, labelled, unsaid)
-        ]
-        for kind in ("options", "choice", "levels")
-    }
-    assert texts["options"] == texts["choice"] == [" Sent", " Sent: It was sent", " Sent"]
-    assert texts["levels"] == [" Sent", " It was sent", " Sent"]
+def test_an_option_goes_by_its_label_and_by_what_is_said_of_it():
+    given = (Option("a", "Sent"), Option("b", "It was sent", "Sent"), Option("c", "", "Sent"))
+    assert [wording.option_text(option) for option in given] == [
+        " Sent",
+        " Sent: It was sent",
+        " Sent",
+    ]
+
+
+def test_a_typed_question_is_worded_whole():
+    yes_no = (Answerable("true", "yes"), Answerable("false", "no", "It is warm."))
+    assert worded("yes_no", "", yes_no) == (
+        "Is it true?",
+        [" Yes, this is true.", " It is warm."],
+    )
+    levels = (Answerable("0", "0", "bad"), Answerable("1", "1"))
+    assert worded("levels", "How good?", levels) == ("How good?", [" bad", " 1"])
+    choice = (Answerable("0", "calm"), Answerable("1", "true", "so it is"))
+    assert worded("choice", "", choice) == (
+        "Which of these is it?",
+        [" calm", " true: so it is"],
+    )
+
+
+def worded(kind, instructions, options):
+    decision = wording.word(Question("q", kind, instructions, options))
+    return decision.question, [wording.option_text(option) for option in decision.options]
