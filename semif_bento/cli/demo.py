@@ -93,9 +93,9 @@ def _show_share(results: list[dict[str, Any]], settings: Settings) -> None:
     _say(f"   {right} of {len(results)} right, by the engine {results[0]['engine']}.")
     if settings.model.startswith(SMALL_MODEL):
         _say(
-            "   This model has 135 million parameters and shows how the service works: it is often\n"
-            "   wrong, most of all on yes and no (docs/quality.md has figures). A larger instruct\n"
-            "   model decides by letters: configs/qwen3.5-4b.env and a GPU."
+            "   This model has 135 million parameters: it is often wrong, most of all on yes and no\n"
+            "   (docs/quality.md has figures). A larger instruct model decides by letters:\n"
+            "   configs/qwen3.5-4b.env and a GPU."
         )
     _say("")
 
