@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -26,12 +27,20 @@ class LoadedModel:
     source: ModelSource
 
 
-@dataclass(frozen=True, slots=True)
 class Layers:
-    """A model's layers as engines run them, and what a forward through them takes."""
+    """A model's layers as engines run them, and what a forward through them takes.
 
-    backbone: Backbone
-    cost: CostModel
+    The cost is measured when it is first asked for: after an engine has proven the layers.
+    """
+
+    def __init__(self, backbone: Backbone) -> None:
+        self.backbone = backbone
+
+    @cached_property
+    def cost(self) -> CostModel:
+        """Bytes of a forward."""
+        with torch.inference_mode():
+            return measure_cost(self.backbone)
 
 
 def load_once(opening: Opening) -> LoadedModel:
@@ -44,7 +53,7 @@ def load_once(opening: Opening) -> LoadedModel:
 
 
 def layers_once(opening: Opening) -> Layers:
-    """Put our layers around the causal model and measure them, or return them.
+    """Put our layers around the causal model, or return them where that has happened.
 
     Raises:
         StartupError: the architecture cannot be run.
@@ -66,12 +75,10 @@ def load_causal(settings: Settings) -> LoadedModel:
     return LoadedModel(load_model(directory, settings.dtype, settings.device), tokenizer, source)
 
 
-@torch.inference_mode()
 def make_layers(model: PreTrainedModel, settings: Settings) -> Layers:
-    """Put our layers around a loaded model, which stays untouched, and measure them.
+    """Put our layers around a loaded model, which stays untouched.
 
     Raises:
         StartupError: the architecture cannot be run.
     """
-    backbone = Backbone(model, choose_branch_attention(model, settings.branch_attention))
-    return Layers(backbone, measure_cost(backbone))
+    return Layers(Backbone(model, choose_branch_attention(model, settings.branch_attention)))

@@ -104,7 +104,9 @@ def test_an_absent_tokenizer_is_refused(directory):
 
 def test_an_absent_chat_template_is_refused(directory):
     (directory / "chat_template.jinja").unlink()
-    assert _refusal(directory) == "The tokenizer has no chat template; the protocol needs one."
+    assert (
+        _refusal(directory) == "The tokenizer has no chat template; the letters' prompt needs one."
+    )
 
 
 def test_an_unknown_architecture_is_refused(directory):

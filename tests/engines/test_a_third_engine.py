@@ -105,7 +105,7 @@ def test_its_tables_are_its_own(tmp_path):
 
 
 def test_a_name_that_is_not_on_the_list_is_refused():
-    with pytest.raises(ValueError, match="letters, nli, echo"):
+    with pytest.raises(ValueError, match="letters, likelihood, nli, echo"):
         DecideRequest.model_validate({**DECISION, "state": STATE, "engine": "other"})
 
 

@@ -10,7 +10,7 @@ from semif_bento.errors import StartupError
 from semif_bento.protocol import PROMPT_VERSION
 
 FITTED = Provenance(
-    engine="letter",
+    engine="letters",
     model_source="a model",
     model_revision="r1",
     dtype="bfloat16",
@@ -45,6 +45,11 @@ def test_fitted_and_handwritten_workloads_stand_in_one_table(tmp_path):
     assert table.workloads == ["fitted", "plain"]
     assert table.provenances == {"fitted": FITTED}
     assert table.view("fitted", (1.23, 0.0)).temperature == 1.23
+
+
+def test_a_table_that_was_fitted_under_the_engines_former_name_still_loads(tmp_path):
+    table = load_calibration(write(tmp_path / "t", fitted=entry(engine="letter")))
+    assert table.provenances == {"fitted": FITTED}
 
 
 def test_a_handwritten_table_binds_to_no_model(tmp_path):

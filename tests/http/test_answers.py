@@ -20,6 +20,7 @@ def test_a_direct_answer_has_the_contracts_keys_in_their_order(client):
         "model",
         "readout",
         "probability_status",
+        "engine",
     ]
     assert list(answer.json()["model"]) == [
         "source",
@@ -46,6 +47,7 @@ def test_a_shared_answer_has_the_contracts_keys_in_their_order(client):
         "model",
         "readout",
         "probability_status",
+        "engine",
     ]
     assert list(answer["results"][0]["model"])[-1] == "serving_config"
     assert list(answer["timing"]) == [

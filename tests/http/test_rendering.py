@@ -2,10 +2,13 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import pytest
+from models.echo.opening import EchoEngine
 
 from semif_bento.api import rendering
+from semif_bento.api.results import DecisionResult
 from semif_bento.api.schema import DecideRequest, SharedRequest
 from semif_bento.calibration import CalibrationTable
 from semif_bento.decisions import Decision, DirectOutcome, ModelIdentity, Option, Scores
@@ -14,6 +17,13 @@ from semif_bento.protocol import softmax
 MODEL = ModelIdentity("model", "r1", "bfloat16", "cpu", "2", "5")
 TABLE = CalibrationTable({"hot": 4.0})
 OPTIONS = [{"id": "y", "description": "Yes"}, {"id": "n", "description": "No"}]
+
+
+def result_of(found: DirectOutcome, model: ModelIdentity = MODEL, **asked: Any) -> DecisionResult:
+    engine: Any = EchoEngine()
+    engine.identity = model
+    row = {"id": "d", "state": "s", "question": "q", "options": OPTIONS, **asked}
+    return rendering.to_direct_result(found, engine, TABLE, DecideRequest.model_validate(row))
 
 
 def outcome(*logits: float, letter_mass: float | None = None) -> DirectOutcome:
@@ -39,13 +49,13 @@ def test_shared_decisions_stay_in_the_order_sent():
 
 
 def test_what_nobody_asked_for_is_left_out_and_not_null():
-    dumped = rendering.to_direct_result(outcome(1.0, 2.0), MODEL, TABLE, None).model_dump()
+    dumped = result_of(outcome(1.0, 2.0)).model_dump()
     assert not {"calibrated", "diagnostics"} & dumped.keys()
     assert None not in dumped.values()
 
 
 def test_a_calibrated_view_divides_the_logits_and_keeps_the_winner():
-    result = rendering.to_direct_result(outcome(1.0, 2.0), MODEL, TABLE, "hot")
+    result = result_of(outcome(1.0, 2.0), workload="hot")
     assert result.calibrated
     assert result.calibrated.probabilities == pytest.approx(
         [1 / (1 + math.exp(0.25)), 1 / (1 + math.exp(-0.25))]
@@ -59,9 +69,7 @@ def test_a_calibrated_view_divides_the_logits_and_keeps_the_winner():
 )
 def test_a_near_tie_depends_on_the_gap_and_the_dtype(dtype, gap, is_tie):
     model = dataclasses.replace(MODEL, dtype=dtype)
-    result = rendering.to_direct_result(
-        outcome(1.0, 1.0 + gap, letter_mass=0.5), model, TABLE, None
-    )
+    result = result_of(outcome(1.0, 1.0 + gap, letter_mass=0.5), model, diagnostics=True)
     assert result.diagnostics
     assert result.diagnostics.near_tie is is_tie
     assert result.diagnostics.margin == pytest.approx(abs(result.probabilities[0] * 2 - 1))

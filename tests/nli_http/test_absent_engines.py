@@ -49,9 +49,9 @@ def test_without_the_nli_engine_its_routes_are_404_and_say_how(without_nli, path
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("/decide", ROW),
+        ("/decide", {**ROW, "engine": "letters"}),
         ("/decide", {**ROW, "engine": "letter", "workload": "w"}),
-        ("/decide/shared", SHARED),
+        ("/decide/shared", {**SHARED, "engine": "letters"}),
     ],
 )
 def test_without_the_letter_engine_its_routes_are_404_and_say_how(without_letters, path, body):
@@ -73,6 +73,7 @@ def test_alone_the_nli_engine_answers_its_routes(alone):
     client = Client(alone)
     assert client.post("/classify", json=CLASSIFY).status_code == 200
     assert client.post("/decide", json=NLI_ROW).json()["model"]["source"] == "scripted-nli"
+    assert client.post("/decide", json=ROW).json()["engine"] == "nli"  # by default, being alone
     assert client.post("/decide/shared", json={**SHARED, "engine": "nli"}).status_code == 200
     client.close()
 
@@ -82,7 +83,9 @@ def test_health_tells_both_engines_the_letter_engine_first(client):
     assert health["engines"] == ["letters", "nli"]
     assert (health["model"], health["prompt_version"]) == ("scripted", "direct-options-v1")
     assert health["workloads"] == ["of letters"]
-    assert list(health)[-2:] == ["engines", "nli"]
+    assert list(health)[-4:] == ["engine", "engines", "by_engine", "nli"]
+    assert health["engine"] == "letters"
+    assert health["by_engine"]["nli"]["workloads"] == ["cold", "hot"]
     assert health["nli"] == {
         "model": "scripted-nli",
         "revision": "r1",
@@ -126,7 +129,9 @@ def test_the_openapi_document_tells_of_404_where_an_engine_may_be_absent(client)
 
 
 def test_neither_engine_is_no_service(launch):
-    server = launch(SEMIF_NLI_MODEL="", SEMIF_NLI_REVISION="", SEMIF_MODEL="none")
+    server = launch(
+        SEMIF_NLI_MODEL="", SEMIF_NLI_REVISION="", SEMIF_MODEL="none", SEMIF_REVISION=""
+    )
     assert server.process.wait(60) == 1
     expected = "SEMIF_MODEL=none leaves nothing to serve; set SEMIF_NLI_MODEL."
     assert server.log() == f"semif-bento cannot start: {expected}\n"

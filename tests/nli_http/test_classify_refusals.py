@@ -85,12 +85,14 @@ def test_json_that_is_not_strict_is_422_and_names_the_place(untouched, text, mes
     assert answer.json()["error"]["message"].startswith(message)
 
 
-@pytest.mark.parametrize("value", ["letters", "", None, 1, ["nli"], {"nli": 1}, True])
+@pytest.mark.parametrize("value", ["other", "", None, 1, ["nli"], {"nli": 1}, True])
 @pytest.mark.parametrize("path", ["/decide", "/decide/shared"])
 def test_an_engine_that_is_not_one_of_two_is_422_and_named(untouched, path, value):
     answer = untouched.post(path, json={**ROW, "engine": value})
     if path == "/decide":
-        assert answer.json()["error"]["message"] == "`engine` must be one of letters, nli."
+        assert (
+            answer.json()["error"]["message"] == "`engine` must be one of letters, likelihood, nli."
+        )
     assert error_of(answer) == (422, "invalid_request")
 
 

@@ -127,8 +127,8 @@ def test_bentomls_client_asks_as_sglangs_does(both):
 
 def test_the_metrics_count_a_classification(client):
     names = [
-        'semif_scorer_seconds_count{engine="letters",mode="classify"}',
-        'semif_input_tokens_total{engine="letters",mode="classify"}',
+        'semif_scorer_seconds_count{engine="nli",mode="classify"}',
+        'semif_input_tokens_total{engine="nli",mode="classify"}',
         'semif_requests_total{code="ok",route="/classify"}',
     ]
     before = [client.metric(name) for name in names]

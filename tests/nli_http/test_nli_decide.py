@@ -14,7 +14,7 @@ from nli_bodies import DECISION, ENTAILED, ROW, SHARED, option
 from semif_bento.entailment import PAIR_TEMPLATE, Pair, decision_sha256, render_hypothesis
 
 KEYS = ["id", "option_ids", "probabilities", "option_logits", "support", "input_tokens"]
-LATER = ["prompt_sha256", "prompt_version", "model", "readout", "probability_status"]
+LATER = ["prompt_sha256", "prompt_version", "model", "readout", "probability_status", "engine"]
 TRIPLES = [[2.0, 0.0, 0.0], [0.0, 3.0, 1.0], [0.0, 0.0, 0.0]]
 
 

@@ -12,7 +12,7 @@ from nli_bodies import MODEL, entailment, says
 from semif_bento.entailment import PAIR_TEMPLATE, Pair, decision_sha256, render_hypothesis
 
 STATE = "It rained."
-EVIDENCE = ["margin", "near_tie", "prompt_sha256", "prompt_version", "support"]
+EVIDENCE = ["margin", "near_tie", "prompt_sha256", "prompt_version", "engine", "support"]
 NOUL = {"type": "noul", "instructions": "Is it wet?"}
 
 

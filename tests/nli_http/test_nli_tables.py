@@ -27,7 +27,7 @@ FITTED = {
 }
 LETTER = {
     **FITTED,
-    "engine": "letter",
+    "engine": "letters",
     "model_source": "scripted",
     "prompt_version": "direct-options-v1",
 }
@@ -48,7 +48,7 @@ def refusal(server) -> str:
 @pytest.mark.parametrize(
     ("variable", "provenance", "message"),
     [
-        ("SEMIF_NLI_CALIBRATION", LETTER, "'w' was fitted for engine 'letter', this is 'nli'."),
+        ("SEMIF_NLI_CALIBRATION", LETTER, "'w' was fitted for engine 'letters', this is 'nli'."),
         ("SEMIF_CALIBRATION", FITTED, "'w' was fitted for engine 'nli', this is 'letters'."),
         (
             "SEMIF_NLI_CALIBRATION",

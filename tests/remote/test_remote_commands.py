@@ -48,8 +48,7 @@ def test_doctor_proves_the_servers_and_hides_the_key(engine, tokenizer_directory
         "servers": [engine.name],
         "calls_at_once": 16,
         "letters": f"vllm 9.9.9 on 1 server, serving {MODEL}",
-        "slots": 16,
-        "wide_slots": 26,
+        "letters_most_options": 26,
     }
     assert "device" not in facts
 
@@ -64,5 +63,5 @@ def test_doctor_tells_why_a_server_would_stop_the_start(engine, tokenizer_direct
 def test_accept_without_a_service_says_that_there_is_no_model_here(engine, tokenizer_directory):
     done = run(engine, tokenizer_directory, "accept")
     assert done.returncode == 1
-    assert "examine the running service with --url" in done.stderr
+    assert "measure the running service with --url" in done.stderr
     assert engine.calls == []

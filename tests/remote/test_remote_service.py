@@ -78,7 +78,7 @@ def test_the_routes_answer_as_ever_and_say_who_computed(client, engines, tokeniz
     assert list(body)[:5] == [
         "id", "option_ids", "probabilities", "option_logits", "input_tokens",
     ]  # fmt: skip
-    assert list(body)[-3:] == ["readout", "probability_status", "diagnostics"]
+    assert list(body)[-4:] == ["readout", "probability_status", "engine", "diagnostics"]
     assert body["readout"].endswith("by vllm 9.9.9")
     assert body["model"]["source"] == str(tokenizer_directory)
     assert body["model"]["device"] == f"vllm 9.9.9 on 2 servers, serving {MODEL}"

@@ -5,7 +5,7 @@ import math
 import pytest
 from systemone_client import NOUL
 
-EVIDENCE = ["margin", "near_tie", "prompt_sha256", "prompt_version"]
+EVIDENCE = ["margin", "near_tie", "prompt_sha256", "prompt_version", "engine"]
 
 
 def choice(count, **more):

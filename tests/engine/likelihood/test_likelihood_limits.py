@@ -103,7 +103,7 @@ def test_one_workspace_serves_letters_and_likelihood_side_by_side():
     first = scorer.shared(PLAIN)
     assert letters.shared(PLAIN).scores == expected
     assert scorer.shared(PLAIN).scores == first.scores
-    assert first.readout
+    assert scorer.shared_readout
     assert first.serving_config != letters.serving_config
 
 

@@ -60,7 +60,7 @@ def test_the_process_is_known_by_its_letter_model_and_has_one_slot(backend, sett
 
 def test_either_may_be_absent_and_says_how_to_get_it(settings):
     letter_only = open_backend(replace(settings, nli_model=None, nli_revision=None))
-    assert list(letter_only.engines) == ["letters"]
+    assert list(letter_only.engines) == ["letters", "likelihood"]
     with pytest.raises(NotFound, match="SEMIF_NLI_MODEL enables it"):
         asker_of(letter_only).engine("nli")
     nli_only = open_backend(replace(settings, model="none", revision=None))
