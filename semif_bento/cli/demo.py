@@ -93,8 +93,8 @@ def _show_share(results: list[dict[str, Any]], settings: Settings) -> None:
     _say(f"   {right} of {len(results)} right, by the engine {results[0]['engine']}.")
     if settings.model.startswith(SMALL_MODEL):
         _say(
-            "   This model has 135 million parameters: it is often wrong, most of all on yes and no\n"
-            "   (docs/quality.md has figures). A larger instruct model decides by letters:\n"
+            "   This model has 135 million parameters and is often wrong, most of all on yes and\n"
+            "   no (docs/quality.md). A larger instruct model decides by letters:\n"
             "   configs/qwen3.5-4b.env and a GPU."
         )
     _say("")
