@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from semif_bento.cli.environment import TOKEN, TOKEN_FILE, read_environment
 from semif_bento.cli.server import project_root
 from semif_bento.engine.kind import EngineKind
-from semif_bento.engine.registry import KINDS, LETTERS, NLI
+from semif_bento.engine.registry import KINDS, NLI
 from semif_bento.errors import EvidenceError
 from semif_bento.settings import Settings
 
@@ -75,7 +75,7 @@ def open_engine_target(args: argparse.Namespace) -> "EngineTarget":
     kind = KINDS[args.engine]
     if args.url:
         return open_engine_service(args.url, read_token(args.token_file), kind)
-    settings = read_settings(args, uses_small_model=kind is LETTERS)
+    settings = read_settings(args, uses_small_model=kind is not NLI)
     if not kind.is_wanted(settings):
         raise EvidenceError(f"--engine {kind.name}: {kind.absent}")
     _announce(settings)
