@@ -98,13 +98,13 @@ clean:  ## remove the environment and everything that was built
 $(READY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
 	  { echo 'The locks are for Python 3.11; name one: make $(MAKECMDGOALS) PYTHON=...' >&2; exit 1; }
-	@echo 'Setting up once, two to three minutes, most of it torch (200 MB to fetch where no copy is kept).'
+	@echo 'Setting up once; it takes one to three minutes, most of them for torch.'
 	@echo '[1/4] virtual environment $(VENV)'
 	@ls $(VENV)/.ready-* >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@rm -f $(VENV)/.ready-*
 	@echo '[2/4] pip $(PIP_VERSION)'
 	@$(PIP) install -q pip==$(PIP_VERSION)
-	@echo '[3/4] 140 locked packages, then torch, the large one'
+	@echo '[3/4] some 140 locked packages, then torch, the large one'
 	@$(PIP) install --no-deps $(LOCKS:%=-r %)
 	@$(PIP) install -q -c requirements/runtime.lock torch
 	@echo '[4/4] semif-bento itself; what you asked for follows'

@@ -32,14 +32,11 @@ def test_every_server_is_examined_and_warm_before_anything_is_served(engines, ga
 def test_an_answer_names_the_engine_its_version_and_the_served_model(engines, gateway):
     backend = gateway(*engines)
     assert decide(backend).scores
-    assert (
-        backend.first.direct_readout
-        == backend.first.shared_readout
-        == (
-            "log-probabilities, over the whole vocabulary, of the declared answer slots at the last "
-            f"position, by {engines[0].dialect} 9.9.9"
-        )
+    expected = (
+        "log-probabilities, over the whole vocabulary, of the declared answer slots at the last "
+        f"position, by {engines[0].dialect} 9.9.9"
     )
+    assert backend.first.direct_readout == backend.first.shared_readout == expected
 
 
 def test_the_identity_tells_what_computes_and_where_the_tokenizer_is_from(
