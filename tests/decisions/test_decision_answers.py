@@ -17,7 +17,7 @@ from semif_bento.calibration import CalibrationTable
 from semif_bento.errors import InvalidRequest, ScoringFailed
 from semif_bento.questions import Answerable, Question
 
-MODEL = ServedModel("letters", "source@revision", ("org/model@r1", "m"), "made up", 255)
+MODEL = ServedModel("letters", "source@revision", ("org/model@r1", "scripted@r1"), "made up", 255)
 CATALOGUE = Catalogue([MODEL], date(2026, 12, 1))
 MARGIN = Evidence(
     option_ids=("true", "false"),
