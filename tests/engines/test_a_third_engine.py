@@ -10,9 +10,11 @@ from models.echo.kind import ECHO
 
 from semif_bento.api.answers import Answers
 from semif_bento.api.asking import Asker
+from semif_bento.api.catalogue import Catalogue
 from semif_bento.api.schema import DecideRequest, SharedRequest
 from semif_bento.api.systemone.answers import SystemOne
 from semif_bento.api.systemone.schema import SystemOneRequest, check
+from semif_bento.api.typed import TypedAsker
 from semif_bento.calibration import load_calibration
 from semif_bento.engine.registry import KINDS, wanted_kinds
 from semif_bento.engine.startup import open_backend
@@ -84,12 +86,13 @@ def test_system_one_asks_it_by_its_models_name(asker):
             "one": {"type": "choice", "criteria": {"only": None}},
         },
     }
-    systemone = SystemOne.over(asker, ())
+    catalogue = Catalogue.over(asker.backend, ())
+    systemone = SystemOne(catalogue, TypedAsker(asker))
     answer = wait(systemone.answer(check(SystemOneRequest, body), {}, time.monotonic()))
     assert answer.answers["q"].choice == "blue"
     assert answer.answers["q"].prompt_version == "echo-v1"
     assert answer.answers["one"].trivial
-    assert "how often an option's name" in systemone.models().models[0].description
+    assert "how often an option's name" in catalogue.models[0].description
 
 
 def test_another_engine_is_absent_and_says_so(asker):

@@ -4,11 +4,15 @@ The reference encodes every prompt whole, by the tokenizer itself.
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
+from models import rows as rows_module
 from models.loaded import LoadedModel
+from models.rows import Row
 from models.scorers import settings_for
 from semif_bento.decisions import Decision, JsonState, ScoreRequest
 from semif_bento.engine.budget import BranchBudget
@@ -27,6 +31,19 @@ def assemble(
     settings = settings_for(loaded.dtype, **changes)
     source = ModelSource("directory", settings.model, str(settings.revision), Path())
     return assemble_likelihood(loaded.model, loaded.tokenizer, source, settings, workspace)
+
+
+def request_of(rows: Sequence[Row]) -> ScoreRequest:
+    """Return generated rows as a request of which every option says something."""
+    request = rows_module.request_of(rows)
+    decisions = tuple(
+        replace(
+            one,
+            options=tuple(replace(o, description=o.description or "nothing") for o in one.options),
+        )
+        for one in request.decisions
+    )
+    return replace(request, decisions=decisions)
 
 
 def reference(loaded: LoadedModel, state: JsonState, decision: Decision) -> list[float]:

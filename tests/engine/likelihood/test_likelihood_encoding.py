@@ -5,9 +5,10 @@ import json
 
 import pytest
 from models.byte_qwen import byte_tokenizer
+from models.likelihood import request_of
 from models.loaded import load_smollm2
 from models.qwen_vocabulary import load_qwen_tokenizer
-from models.rows import ENDS, generate, request_of
+from models.rows import ENDS, generate
 from tokenizers import decoders, pre_tokenizers, processors
 
 from semif_bento.decisions import Decision, Option, ScoreRequest

@@ -4,7 +4,8 @@ import pytest
 import torch
 from models import likelihood
 from models.byte_qwen import build_byte_qwen
-from models.rows import generate, request_of
+from models.likelihood import request_of
+from models.rows import generate
 
 from semif_bento.decisions import Decision, Option, ScoreRequest
 
