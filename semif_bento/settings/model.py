@@ -4,7 +4,6 @@ Every field carries its environment name, unit and range, so `Settings.from_env`
 misspelled or out-of-range value by name, and the README's table is generated from this class.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
@@ -12,6 +11,13 @@ from typing import Any, Literal
 
 from semif_bento.errors import StartupError
 from semif_bento.settings.backends import refuse_mixed_backends
+from semif_bento.settings.pins import (
+    DEFAULT_MODEL,
+    DEFAULT_REVISION,
+    NO_MODEL,
+    read_revision,
+    require_pin,
+)
 from semif_bento.settings.secrets import read_backend_key, read_token
 from semif_bento.settings.values import (
     base_urls,
@@ -24,10 +30,6 @@ from semif_bento.settings.values import (
     number,
     one_of,
 )
-
-DEFAULT_MODEL = "Qwen/Qwen3.5-4B"
-DEFAULT_REVISION = "851bf6e806efd8d0a36b00ddf55e13ccb7b8cd0a"
-NO_MODEL = "none"
 
 
 def _setting(parse: Callable[[str], Any], default: Any, shape: str, help: str, **kw: Any) -> Any:
@@ -224,7 +226,7 @@ class Settings:
         refuse_mixed_backends(found, NO_MODEL)
         found["api_token"] = read_token(found)
         found["backend_key"] = read_backend_key(found)
-        found["revision"] = _revision(found)
+        found["revision"] = read_revision(found)
         found["cache_dir"] = Path(found.get("cache_dir", "~/.cache/semif-bento")).expanduser()
         settings = cls(**found)
         settings._check_nli()
@@ -260,7 +262,7 @@ class Settings:
                 if getattr(self, name) is not None:
                     raise StartupError(f"SEMIF_{name.upper()} is set, SEMIF_NLI_MODEL is not.")
         else:
-            _require_pin("SEMIF_NLI_MODEL", self.nli_model, self.nli_revision)
+            require_pin("SEMIF_NLI_MODEL", self.nli_model, self.nli_revision)
         for name in ("calibration", "likelihood_calibration"):
             if getattr(self, name) and not self.has_causal_model:
                 raise StartupError(f"SEMIF_{name.upper()} is set, and SEMIF_MODEL is none.")
@@ -292,30 +294,3 @@ def _parse(setting: "Field[Any]", name: str, text: str) -> Any:
         return setting.metadata["parse"](text)
     except ValueError as exc:
         raise StartupError(f"{name} {exc}.") from None
-
-
-def _revision(found: Mapping[str, Any]) -> str | None:
-    model, revision = found.get("model", DEFAULT_MODEL), found.get("revision")
-    if model == NO_MODEL:
-        if revision is not None:
-            raise StartupError("SEMIF_REVISION pins SEMIF_MODEL, which is none: unset one of them.")
-        return None
-    if model == DEFAULT_MODEL and revision is None:
-        return DEFAULT_REVISION
-    _require_pin("SEMIF_MODEL", model, revision)
-    return revision
-
-
-def _require_pin(name: str, model: str, revision: str | None) -> None:
-    pin = name.replace("MODEL", "REVISION")
-    if is_hub_id(model) and not re.fullmatch(r"[0-9a-f]{40}", revision or ""):
-        raise StartupError(f"{pin} must be the 40-hex commit of the hub id {name}.")
-    if revision is None and not model.startswith("package:"):
-        raise StartupError(f"{pin} is required for a local {name}; any text will do.")
-
-
-def is_hub_id(model: str) -> bool:
-    """Tell whether a model source names a hub repository rather than something on this disk."""
-    if model.startswith("package:") or model.endswith(".gguf") or Path(model).exists():
-        return False
-    return re.fullmatch(r"[\w.-]+/[\w.-]+", model) is not None
