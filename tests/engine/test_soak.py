@@ -3,6 +3,7 @@
 import gc
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
@@ -27,7 +28,10 @@ def scorer(monkeypatch):
     """A scorer whose prefix cache holds a few of the states, so that there are hits and misses."""
     small_scorer = load_small_scorer()
     monkeypatch.setattr(small_scorer, "_prefix_cache", cache := PrefixCache(8 * 120_000))
-    monkeypatch.setattr(small_scorer, "guard", MemoryGuard(RecordingDevice(), cache))
+    guard = MemoryGuard(RecordingDevice(), cache)
+    monkeypatch.setattr(small_scorer, "guard", guard)
+    workspace = replace(small_scorer._workspace, prefix_cache=cache, guard=guard)
+    monkeypatch.setattr(small_scorer, "_workspace", workspace)
     return small_scorer
 
 
