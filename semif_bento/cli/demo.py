@@ -94,7 +94,7 @@ def _show_share(results: list[dict[str, Any]], settings: Settings) -> None:
     if settings.model.startswith(SMALL_MODEL):
         _say(
             "   This model has 135 million parameters and is often wrong, most of all on yes and\n"
-            "   no (docs/quality.md). A larger instruct model decides by letters:\n"
+            "   no (docs/likelihood.md). A larger instruct model decides by letters:\n"
             "   configs/qwen3.5-4b.env and a GPU."
         )
     _say("")
